@@ -1,0 +1,1 @@
+"""Values that all rooms share; no I/O, no clock, no chance."""

@@ -1,0 +1,1 @@
+"""The user's documents, one scope at a time."""

@@ -1,0 +1,33 @@
+"""Every number of the memory contract, with its reason (M18).
+
+Bytes are serialised UTF-8 bytes; none of these are tokens.
+"""
+
+ENTRY_NAME = "MEMORY.md"
+ENTRY_MAX_BYTES = 2 * 1024  # read at the start of every session: it must stay cheap
+ENTRY_MAX_LINES = 64  # as above: a screen or two, not a list of all files
+DOCUMENT_MAX_BYTES = 64 * 1024  # one topic; larger ones are several
+SCOPE_MAX_DOCUMENTS = 1024  # a scope is searched whole, from memory
+SCOPE_MAX_BYTES = 16 * 1024 * 1024  # as above: what one search can read within its deadline
+
+
+QUERY_MAX_BYTES = 512
+QUERY_MAX_TERMS = 16
+HITS_DEFAULT = 5
+HITS_MAX = 20
+PIECES_MAX = 16  # of a relaxed query (M41)
+SNIPPET_MIN_BYTES = 80
+SNIPPET_MAX_BYTES = 320
+SNIPPET_LEAD_BYTES = 80  # how far before its first match a window of a long line starts
+
+SCAN_MAX_FILES = SCOPE_MAX_DOCUMENTS
+SCAN_MAX_BYTES = SCOPE_MAX_BYTES
+SCAN_MAX_ENTRIES = 8192  # directory entries looked at: stray files must not stall a search
+SCAN_MAX_SECONDS = 0.250  # a person waits, and so does a model
+STEP_MAX_SECONDS = 0.001  # other calls are served between steps (M42)
+
+ANSWER_MAX_BYTES = 8 * 1024  # the JSON body of an RPC answer
+PAGE_MAX_BYTES = 6 * 1024  # the text block of an MCP answer, page wrapper included
+BODY_MAX_BYTES = 512 * 1024  # 64 KiB of text is up to 384 KiB as JSON
+WAIT_MAX_SECONDS = 2.0  # for a lock or a pending path (M25)
+CLIENT_WAIT_SECONDS = 5.0  # for an answer of the Hub (M28)

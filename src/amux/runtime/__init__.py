@@ -1,0 +1,1 @@
+"""Starting other processes, once, correctly."""

@@ -1,0 +1,1 @@
+"""Faces: each decodes, calls, encodes; siblings are strangers."""

@@ -1,0 +1,1 @@
+"""The face for people and scripts: the `amux` command."""

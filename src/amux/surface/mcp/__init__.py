@@ -1,0 +1,1 @@
+"""The face for agents: an MCP server on standard input and output."""

@@ -1,0 +1,156 @@
+"""The table of calls: names, arguments, and what agents are told of them.
+
+Rule 1: one table serves RPC, both MCP faces and the argument check; nothing is said twice.
+Rule 2: the five tools together, as `tools/list` shows them, stay under 2,400 bytes (M60).
+Rule 3: `TABLE_VERSION` grows with every change that a client could notice.
+"""
+
+TABLE_VERSION = 1
+SERVER_NAME = "amux"
+INSTRUCTIONS = "Shared memory of this user: read MEMORY.md once, search before asking."
+
+
+class Argument:
+    """One argument of a call; `kind` is a JSON type."""
+
+    __slots__ = ("about", "is_required", "kind", "name")
+
+    def __init__(self, name: str, kind: str, *, required: bool = False, about: str = "") -> None:
+        self.name = name
+        self.kind = kind
+        self.is_required = required
+        self.about = about
+
+
+class Call:
+    """One call of the Hub."""
+
+    __slots__ = ("about", "annotations", "arguments", "name")
+
+    def __init__(
+        self,
+        name: str,
+        *arguments: Argument,
+        about: str = "",
+        annotations: dict[str, bool] | None = None,
+    ) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.about = about
+        self.annotations = annotations or {}
+
+    @property
+    def is_write(self) -> bool:
+        """Tell whether a lost answer leaves the outcome unknown."""
+        return not self.annotations.get("readOnlyHint", False)
+
+
+_READ = {"readOnlyHint": True, "openWorldHint": False}
+# A compare-and-swap is not blind: it changes only what the caller has just seen (decision 0003).
+_WRITE = {
+    "readOnlyHint": False,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+_FORGET = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+
+_PATH = Argument("path", "string", required=True)
+_EXPECTED = Argument(
+    "expected_revision", "string", required=True, about="revision you read, or absent to create"
+)
+
+SEARCH = Call(
+    "search",
+    Argument("query", "string", required=True, about="1-16 literal words"),
+    Argument("path_prefix", "string"),
+    Argument("limit", "integer", about="1-20, default 5"),
+    about="Find memory documents that hold any of the words. incomplete means it proves nothing.",
+    annotations=_READ,
+)
+GET = Call(
+    "get",
+    _PATH,
+    Argument("start_line", "integer"),
+    Argument("end_line", "integer"),
+    Argument("offset", "integer", about="next_offset of a truncated answer"),
+    about="Read a memory document and its revision. MEMORY.md is the entry.",
+    annotations=_READ,
+)
+UPSERT = Call(
+    "upsert",
+    _PATH,
+    Argument("content", "string", required=True, about="the whole new Markdown"),
+    _EXPECTED,
+    about="Replace or create a whole memory document. On revision_conflict read, merge, retry.",
+    annotations=_WRITE,
+)
+FORGET = Call(
+    "forget",
+    _PATH,
+    _EXPECTED,
+    about="Delete one memory document.",
+    annotations=_FORGET,
+)
+LIST = Call(
+    "list",
+    Argument("path_prefix", "string"),
+    Argument("cursor", "string"),
+    annotations=_READ,
+)
+CHECK = Call("check", annotations=_READ)
+DISCARD = Call("discard", Argument("path", "string", required=True), annotations=_FORGET)
+CONTINUE = Call(
+    "result_continue",
+    Argument("continuation", "string", required=True),
+    about="Next page of an answer that came in pages.",
+    annotations=_READ,
+)
+
+MEMORY_CALLS = {call.name: call for call in (SEARCH, GET, UPSERT, FORGET, LIST, CHECK, DISCARD)}
+SET = Call(
+    "settings",
+    Argument("name", "string", required=True),
+    Argument("value", "string", required=True),
+    annotations=_WRITE,
+)
+STATUS = Call("status", annotations=_READ)
+STOP = Call("stop", annotations=_WRITE)
+ADMIN_CALLS = {call.name: call for call in (SET, STATUS, STOP)}
+
+TOOLS = {f"memory_{call.name}": call for call in (SEARCH, GET, UPSERT, FORGET)} | {
+    CONTINUE.name: CONTINUE
+}
+
+
+def schema(call: Call) -> dict[str, object]:
+    """Give the JSON schema of a call's arguments: a closed object."""
+    properties: dict[str, object] = {
+        argument.name: {"type": argument.kind}
+        | ({"description": argument.about} if argument.about else {})
+        for argument in call.arguments
+    }
+    found: dict[str, object] = {"type": "object", "properties": properties}
+    required = [argument.name for argument in call.arguments if argument.is_required]
+    if required:
+        found["required"] = required
+    found["additionalProperties"] = False
+    return found
+
+
+def listing() -> list[dict[str, object]]:
+    """Give the tools as `tools/list` shows them, in a fixed order."""
+    return [
+        {
+            "name": name,
+            "description": call.about,
+            "inputSchema": schema(call),
+            "annotations": call.annotations,
+        }
+        for name, call in TOOLS.items()
+    ]
