@@ -1,0 +1,134 @@
+"""Rules of the house that import-linter cannot see."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+PACKAGE = SOURCE / "amux"
+MODULES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
+MAX_LINES = 400
+
+MAY_OPEN = re.compile(r"disk/|config\.py$")
+OPTIONAL = {"memory/scan.py"}  # may try an optional library at the top
+LATE = {"app.py", "surface/cli/main.py"}  # may resolve module names from a table
+STARTS = {"runtime/process.py"}  # the only subprocess
+
+# What an agent's start pays for. `client` and the two faces that agents start, their verbs
+# included; what a verb needs rarely is loaded by the late table and is not reached from here.
+START_ROOTS = (
+    "app.py", "client.py", "config.py", "surface/cli/main.py", "surface/cli/memory.py",
+    "surface/mcp/server.py",
+)  # fmt: skip
+SLOW_TO_IMPORT = {
+    "argparse", "asyncio", "dataclasses", "hashlib", "http.client", "inspect", "pathlib",
+    "subprocess", "tempfile", "tomllib", "typing",
+}  # fmt: skip
+
+every_module = pytest.mark.parametrize("name", MODULES)
+
+
+def tree(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+def imported(module: ast.Module) -> Iterator[str]:
+    """Give the full names that a module imports, `from a import b` as both a and a.b."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def reached(*roots: str) -> set[str]:
+    """Follow imports of amux from some modules, their packages included."""
+    by_name = {
+        "amux." + name.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."): name
+        for name in MODULES
+    }
+    found: set[str] = set()
+    todo = [name for name in roots if name in MODULES]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += [by_name[full] for full in imported(tree(name)) if full in by_name]
+    return found
+
+
+@every_module
+def test_only_disk_and_config_open_files(name: str) -> None:
+    called = {
+        node.func.id
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"eval", "exec", "__import__", "input"}
+    assert MAY_OPEN.match(name) or "open" not in called
+
+
+@every_module
+def test_modules_stay_small_enough_to_read(name: str) -> None:
+    assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@every_module
+def test_imports_are_at_the_top(name: str) -> None:
+    module = tree(name)
+    optional = {
+        statement.lineno
+        for node in module.body
+        if name in OPTIONAL
+        and isinstance(node, ast.Try)
+        and all(
+            isinstance(handler.type, ast.Name) and handler.type.id == "ImportError"
+            for handler in node.handlers
+        )
+        for statement in node.body
+    }
+    nested = [
+        node.lineno
+        for node in ast.walk(module)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and node.col_offset
+        and node.lineno not in optional
+    ]
+    assert not nested
+
+
+@every_module
+def test_late_imports_come_from_the_two_tables(name: str) -> None:
+    assert name in LATE or not {"importlib"} & {full.split(".")[0] for full in imported(tree(name))}
+
+
+@every_module
+def test_one_module_starts_processes(name: str) -> None:
+    assert name in STARTS or not {"subprocess", "multiprocessing"} & set(imported(tree(name)))
+
+
+@every_module
+def test_a_module_opens_with_what_it_owns(name: str) -> None:
+    words = ast.get_docstring(tree(name))
+    assert words
+    assert len(words.splitlines()[0]) <= 100
+
+
+@every_module
+def test_package_files_are_only_a_docstring(name: str) -> None:
+    if name.endswith("/__init__.py"):
+        assert len(tree(name).body) == 1
+
+
+@pytest.mark.parametrize("name", sorted(reached(*START_ROOTS)))
+def test_an_agents_start_imports_nothing_slow(name: str) -> None:
+    assert not SLOW_TO_IMPORT & set(imported(tree(name)))
+
+
+def test_the_start_is_followed_through_packages_and_names() -> None:
+    assert {"client.py", "core/text.py", "wire/tools.py", "errors.py"} <= reached("client.py")
+    assert "memory/document.py" not in reached("client.py")
