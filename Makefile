@@ -41,18 +41,18 @@ imports: .venv/installed-dev
 	$(BIN)/lint-imports
 
 docs: .venv/installed-dev
-	$(BIN)/cog --check -P -I src -I scripts $(DOCS)
+	$(BIN)/cog --check -P -I . $(DOCS)
 
 fix: .venv/installed-dev  ## Format, fix what can be fixed, write the generated parts of the pages
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/cog -r -P -I src -I scripts $(DOCS)
+	$(BIN)/cog -r -P -I . $(DOCS)
 
 bench: .venv/installed-dev  ## Measure, and compare with the budgets
-	$(BIN)/python scripts/bench.py
+	$(BIN)/python -m scripts.bench
 
 pyz: .venv/installed  ## Build amux.pyz: the agent's side in one file, standard library only
-	$(BIN)/python scripts/pyz.py amux.pyz
+	$(BIN)/python -m scripts.pyz amux.pyz
 
 peers: .venv/installed-dev  ## Install the official clients that tests/peers talks to
 	@sh scripts/peers.sh

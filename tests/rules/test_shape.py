@@ -2,17 +2,16 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src"
+from scripts.imports import SOURCE, imported, reached
+
 PACKAGE = SOURCE / "amux"
 MODULES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
 MAX_LINES = 400
 
-MAY_OPEN = re.compile(r"disk/|config\.py$")
+MAY_OPEN = re.compile(r"disk/|(config|serve)\.py$")  # serve: the log
 OPTIONAL = {"memory/scan.py"}  # may try an optional library at the top
 LATE = {"app.py", "surface/cli/main.py"}  # may resolve module names from a table
 STARTS = {"runtime/process.py"}  # the only subprocess
@@ -20,8 +19,8 @@ STARTS = {"runtime/process.py"}  # the only subprocess
 # What an agent's start pays for. `client` and the two faces that agents start, their verbs
 # included; what a verb needs rarely is loaded by the late table and is not reached from here.
 START_ROOTS = (
-    "app.py", "client.py", "config.py", "surface/cli/main.py", "surface/cli/memory.py",
-    "surface/mcp/server.py",
+    "amux/app.py", "amux/client.py", "amux/surface/cli/main.py", "amux/surface/cli/memory.py",
+    "amux/surface/mcp/server.py",
 )  # fmt: skip
 SLOW_TO_IMPORT = {
     "argparse", "asyncio", "dataclasses", "hashlib", "http.client", "inspect", "pathlib",
@@ -33,32 +32,6 @@ every_module = pytest.mark.parametrize("name", MODULES)
 
 def tree(name: str) -> ast.Module:
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
-
-
-def imported(module: ast.Module) -> Iterator[str]:
-    """Give the full names that a module imports, `from a import b` as both a and a.b."""
-    for node in ast.walk(module):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def reached(*roots: str) -> set[str]:
-    """Follow imports of amux from some modules, their packages included."""
-    by_name = {
-        "amux." + name.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."): name
-        for name in MODULES
-    }
-    found: set[str] = set()
-    todo = [name for name in roots if name in MODULES]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += [by_name[full] for full in imported(tree(name)) if full in by_name]
-    return found
 
 
 @every_module
@@ -91,24 +64,32 @@ def test_imports_are_at_the_top(name: str) -> None:
         )
         for statement in node.body
     }
+    for_types = {
+        statement.lineno
+        for node in module.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for statement in node.body
+    }
     nested = [
         node.lineno
         for node in ast.walk(module)
         if isinstance(node, ast.Import | ast.ImportFrom)
         and node.col_offset
-        and node.lineno not in optional
+        and node.lineno not in optional | for_types
     ]
     assert not nested
 
 
 @every_module
 def test_late_imports_come_from_the_two_tables(name: str) -> None:
-    assert name in LATE or not {"importlib"} & {full.split(".")[0] for full in imported(tree(name))}
+    assert name in LATE or not {"importlib"} & {
+        full.split(".")[0] for full in imported(MODULES[name])
+    }
 
 
 @every_module
 def test_one_module_starts_processes(name: str) -> None:
-    assert name in STARTS or not {"subprocess", "multiprocessing"} & set(imported(tree(name)))
+    assert name in STARTS or not {"subprocess", "multiprocessing"} & set(imported(MODULES[name]))
 
 
 @every_module
@@ -126,9 +107,17 @@ def test_package_files_are_only_a_docstring(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(reached(*START_ROOTS)))
 def test_an_agents_start_imports_nothing_slow(name: str) -> None:
-    assert not SLOW_TO_IMPORT & set(imported(tree(name)))
+    assert not SLOW_TO_IMPORT & set(imported(SOURCE / name))
 
 
 def test_the_start_is_followed_through_packages_and_names() -> None:
-    assert {"client.py", "core/text.py", "wire/tools.py", "errors.py"} <= reached("client.py")
-    assert "memory/document.py" not in reached("client.py")
+    start = reached("amux/client.py")
+    assert {"amux/core/text.py", "amux/wire/tools.py", "amux/errors.py"} <= start
+    assert {"amux/__init__.py", "amux/wire/__init__.py"} <= start
+    assert "amux/memory/document.py" not in start
+
+
+def test_the_agents_side_reaches_nothing_of_the_hub() -> None:
+    side = reached("amux/app.py", "amux/surface/cli/*.py", "amux/surface/mcp/*.py")
+    assert not [name for name in side if name.startswith("amux/hub/")]
+    assert not side & {"amux/serve.py", "amux/surface/rpc.py", "amux/memory/service.py"}
