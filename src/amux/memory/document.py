@@ -114,6 +114,15 @@ def require_content(data: bytes) -> None:
         )
 
 
+def is_content(data: bytes) -> bool:
+    """Tell whether bytes are some document's content."""
+    try:
+        require_content(data)
+    except InvalidArgument:
+        return False
+    return True
+
+
 def require_size(path: DocPath, data: bytes) -> None:
     """Refuse a document, or an entry, that is larger than it may be (M16)."""
     if path.is_entry:

@@ -28,6 +28,9 @@ STEP_MAX_SECONDS = 0.001  # other calls are served between steps (M42)
 
 ANSWER_MAX_BYTES = 8 * 1024  # the JSON body of an RPC answer
 PAGE_MAX_BYTES = 6 * 1024  # the text block of an MCP answer, page wrapper included
+PAGED_ANSWERS_MAX = 64  # answers that one caller may be reading page by page
+PAGED_BYTES_MAX = 1024 * 1024  # of all of these together, as they came from the Hub
+PAGED_KEEP_SECONDS = 600.0  # a model that thinks longer than this has lost its thread
 BODY_MAX_BYTES = 512 * 1024  # 64 KiB of text is up to 384 KiB as JSON
 WAIT_MAX_SECONDS = 2.0  # for a lock or a pending path (M25)
 CLIENT_WAIT_SECONDS = 5.0  # for an answer of the Hub (M28)

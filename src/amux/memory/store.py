@@ -85,8 +85,8 @@ class DocumentStore(Protocol):
         """Give the ticket of what is not yet durable at a path, or in the whole scope."""
         ...
 
-    def view(self, scope: Scope) -> View:
-        """Open a new view of a scope."""
+    def view(self, scope: Scope, *, is_watching: bool = True) -> View:
+        """Open a new view of a scope; one that watches nothing keeps nothing open."""
         ...
 
     def usage(self, scope: Scope) -> Usage:

@@ -1,0 +1,33 @@
+"""The names that amux makes in AMUX_HOME and on this machine, and the layout's version.
+
+Rule 1: every name that amux makes stands here, so that `amux uninstall` can list them all.
+Rule 2: `config.toml` and `agents.toml` are the person's own: read, never written.
+"""
+
+import zlib
+
+LAYOUT = 1  # grows with every change of what stands where; see hub/upgrade.py
+
+LAYOUT_FILE = "layout"
+MEMORY_DIR = "memory"
+HUB_DIR = "hub"
+RUN_DIR = "run"
+
+SETTINGS_FILE = "settings.json"  # in HUB_DIR
+SECRET_FILE = "secret"  # in HUB_DIR: keys what the Hub hands out and wants to recognise
+SOCKET_FILE = "hub.sock"  # in RUN_DIR, as are the next five
+SOCKET_RECORD = "hub.socket"  # where the socket is, if its usual path is too long
+LOCK_FILE = "hub.lock"
+PID_FILE = "hub.pid"
+LOG_FILE = "hub.log"
+EDIT_PREFIX = "edit-"
+
+OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR)
+KEPT = ("config.toml", "agents.toml")
+
+SOCKET_MAX_BYTES = 107  # sockaddr_un holds 108 bytes, its final NUL among them
+
+
+def short_socket_name(root: str) -> str:
+    """Name the socket of a root whose own path is too long for a socket."""
+    return f"amux-{zlib.crc32(root.encode('utf-8', 'surrogateescape')):08x}.sock"
