@@ -11,17 +11,17 @@ SCOPE_MAX_DOCUMENTS = 1024  # a scope is searched whole, from memory
 SCOPE_MAX_BYTES = 16 * 1024 * 1024  # as above: what one search can read within its deadline
 
 
-QUERY_MAX_BYTES = 512
-QUERY_MAX_TERMS = 16
-HITS_DEFAULT = 5
-HITS_MAX = 20
+QUERY_MAX_BYTES = 512  # a question, not a document: each term is one pass over the scope
+QUERY_MAX_TERMS = 16  # as above: sixteen passes fit the deadline
+HITS_DEFAULT = 5  # what a model reads before it narrows its question
+HITS_MAX = 20  # twenty snippets of the least size fit one answer
 PIECES_MAX = 16  # of a relaxed query (M41)
-SNIPPET_MIN_BYTES = 80
-SNIPPET_MAX_BYTES = 320
+SNIPPET_MIN_BYTES = 80  # less than a line tells nothing
+SNIPPET_MAX_BYTES = 320  # a hit and its neighbours; more is what get is for
 SNIPPET_LEAD_BYTES = 80  # how far before its first match a window of a long line starts
 
-SCAN_MAX_FILES = SCOPE_MAX_DOCUMENTS
-SCAN_MAX_BYTES = SCOPE_MAX_BYTES
+SCAN_MAX_FILES = SCOPE_MAX_DOCUMENTS  # a whole legal scope
+SCAN_MAX_BYTES = SCOPE_MAX_BYTES  # as above
 SCAN_MAX_ENTRIES = 8192  # directory entries looked at: stray files must not stall a search
 SCAN_MAX_SECONDS = 0.250  # a person waits, and so does a model
 STEP_MAX_SECONDS = 0.001  # other calls are served between steps (M42)

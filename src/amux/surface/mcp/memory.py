@@ -1,0 +1,156 @@
+"""The memory tools: what is offered to the agent, and what a call answers.
+
+Rule 1: the Hub is asked once what it may offer, beside the conversation; one is started if none
+        runs. The first listing waits for the answer at most 500 ms, and decides for the life of
+        this process (M56).
+Rule 2: only a definite "memory is off" leaves the tools out. A tool that is not listed can
+        still be called: the Hub decides on each call, so that a process outlives both answers.
+Rule 3: every refusal is the answer of a tool: the one body, on one line (M48).
+Rule 4: an answer is the Hub's JSON as it came, in pages where it is over 6 KiB (M57).
+"""
+
+import threading
+
+from amux import __version__
+from amux.client import Answer, Client
+from amux.core.text import to_json
+from amux.errors import AmuxError, InvalidArgument, MemoryDisabled, Unavailable
+from amux.memory.limits import CLIENT_WAIT_SECONDS
+from amux.runtime.context import Context
+from amux.wire import strict
+from amux.wire.pages import Pages
+from amux.wire.tools import CONTINUE, TOOLS, Call, listing
+
+LIST_WAIT_SECONDS = 0.5  # Codex waits about 1 s for a server, start included (M56)
+SETS = ("memory", "none")
+NO_LISTENER = ("FileNotFoundError", "ConnectionRefusedError")  # what `client` says of a dead Hub
+
+
+class MemoryTools:
+    """The memory tools of one process."""
+
+    def __init__(self, context: Context, fixed: str | None) -> None:
+        if fixed is not None and fixed not in SETS:
+            raise InvalidArgument(
+                "unknown set of tools", hint="known are " + ", ".join(SETS), argument="tools"
+            )
+        self._context = context
+        self._fixed = fixed
+        self._asking = threading.Lock()
+        self._is_asked = False
+        self._answered = threading.Event()
+        self._is_off = False
+        self._deciding = threading.Lock()
+        self._listed: list[dict[str, object]] | None = None
+        self._starting = threading.Lock()
+        self._reading = threading.Lock()
+        self._pages = Pages(lambda: context.random_bytes(12).hex())
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether this process was told to offer no memory tools at all."""
+        return self._fixed == "none"
+
+    def knows(self, name: object) -> bool:
+        """Tell whether a tool may be called here."""
+        return isinstance(name, str) and name in TOOLS and not self.is_empty
+
+    def ask_once(self) -> None:
+        """Begin to ask the Hub what it may offer; a second time does nothing."""
+        with self._asking:
+            is_first, self._is_asked = not self._is_asked, True
+        if is_first and not self.is_empty:
+            threading.Thread(target=self._learn, daemon=True).start()
+
+    def listed(self) -> list[dict[str, object]]:
+        """Give the tools as `tools/list` shows them: always the same ones."""
+        with self._deciding:
+            if self._listed is None:
+                self._listed = self._decide()
+            return self._listed
+
+    def call(self, name: str, given: object) -> tuple[str, bool]:
+        """Call a tool: the text that the model sees, and whether it is a refusal."""
+        try:
+            return self._answer(TOOLS[name], given), False
+        except AmuxError as refusal:
+            return refused(refusal), True
+
+    def notice(self, text: str) -> None:
+        """Tell a person something, on standard error."""
+        try:
+            self._context.stderr.write(f"amux: {text}\n".encode(errors="backslashreplace"))
+            self._context.stderr.flush()
+        except (OSError, ValueError):
+            pass  # nobody listens there, and the protocol goes on
+
+    def _decide(self) -> list[dict[str, object]]:
+        if self.is_empty:
+            return []
+        if self._fixed is None:
+            self.ask_once()
+            self._answered.wait(LIST_WAIT_SECONDS)
+            if self._is_off:
+                self.notice(
+                    "memory is off, so its tools are left out;"
+                    " `amux system config set memory.enabled true` switches it on"
+                )
+                return []
+        return listing()
+
+    def _learn(self) -> None:
+        try:
+            answer = self._ask("status", {})
+            self._is_off = _says_off(answer.value())
+            if answer.hub_version and answer.hub_version != __version__:
+                self.notice(
+                    f"the Hub is amux {answer.hub_version} and this is {__version__};"
+                    " `amux hub restart` is due"
+                )
+        except MemoryDisabled:
+            self._is_off = True
+        except AmuxError as refusal:
+            self.notice(f"{refusal.message}; the tools are listed and refuse until it answers")
+        finally:
+            self._answered.set()
+
+    def _answer(self, call: Call, given: object) -> str:
+        arguments = strict.arguments(call, given)
+        if call is CONTINUE:
+            with self._reading:
+                return self._pages.resume(str(arguments["continuation"]), self._context.clock())
+        answer = self._ask(call.name, dict(arguments))
+        with self._reading:
+            return self._pages.open(answer.text, self._context.clock())
+
+    def _ask(self, name: str, arguments: dict[str, object]) -> Answer:
+        """Call the Hub; where none listens, start one and call that."""
+        config = self._context.config
+        try:
+            return Client(config.socket_path).ask(name, arguments)
+        except Unavailable as refusal:
+            is_dead = refusal.details.get("cause") in NO_LISTENER
+            if not is_dead or config.no_autostart:
+                raise
+            # Nothing was sent, so asking the Hub that is started now repeats nothing. Only one
+            # thread starts it; the others wait as long as a start may take.
+            if not self._starting.acquire(timeout=CLIENT_WAIT_SECONDS):
+                raise
+        try:
+            hub = self._context.late("process").ensure_hub(config, self.notice)
+        finally:
+            self._starting.release()
+        answer: Answer = hub.ask(name, arguments)
+        return answer
+
+
+def refused(refusal: AmuxError) -> str:
+    """Spell a refusal as the text of a tool's answer."""
+    return to_json(refusal.body()).decode("utf-8", "replace")
+
+
+def _says_off(status: dict[str, object]) -> bool:
+    """Tell whether a status says outright that memory is not in force."""
+    settings = status.get("settings")
+    switch = settings.get("memory.enabled") if isinstance(settings, dict) else None
+    return isinstance(switch, dict) and switch.get("effective") is False
