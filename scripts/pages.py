@@ -1,0 +1,127 @@
+"""The generated parts of the documentation, as Markdown; cog puts them into the pages.
+
+Rule 1: a page says nothing about a code, a verb or a limit that its table does not say.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from amux.errors import TABLE
+from amux.surface.cli.verbs import GLOBAL_OPTIONS, VERBS
+from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, TOOLS, Call
+from scripts.imports import SOURCE
+
+LIMIT_SOURCES = (("Memory", "amux/memory/limits.py"), ("Paths", "amux/core/path.py"))
+
+
+def errors() -> str:
+    """Show every refusal: code, when, HTTP status, exit status, when to ask again."""
+    rows = [
+        f"| `{code}` | {row.when} | {row.http or '–'} | {row.exit} | {row.retry} |"
+        for code, row in TABLE.items()
+    ]
+    return _table("code | when | HTTP | exit | ask again", rows)
+
+
+def verbs() -> str:
+    """Show every verb with its options, examples and refusals."""
+    parts = [
+        "Options of every verb: "
+        + ", ".join(f"`--{option.name}` ({option.about})" for option in GLOBAL_OPTIONS)
+        + "."
+    ]
+    for verb in VERBS.values():
+        parts.append(f"## amux {verb.name}")
+        parts.append(f"`{verb.usage}`")
+        parts.append(_sentence(verb.summary) + (f" {verb.about}" if verb.about else ""))
+        takes = [(part.usage, part.about) for part in verb.positionals]
+        takes += [(part.usage, part.about) for part in verb.options]
+        if takes:
+            rows = [f"| `{usage}` | {about} |" for usage, about in takes]
+            parts.append(_table("argument | meaning", rows))
+        examples = "\n".join(f"{command}  # {about}" for command, about in verb.examples)
+        parts.append(f"```sh\n{examples}\n```")
+        parts.append("May refuse with " + ", ".join(f"`{code}`" for code in verb.refusals) + ".")
+    return "\n\n".join(parts)
+
+
+def limits() -> str:
+    """Show every number of the contract with its reason."""
+    parts = []
+    for title, name in LIMIT_SOURCES:
+        rows = [f"| `{limit}` | {value} | {why} |" for limit, value, why in constants(name)]
+        parts.append(f"### {title}\n\n" + _table("limit | value | why", rows))
+    return "\n\n".join(parts)
+
+
+def constants(name: str) -> Iterator[tuple[str, str, str]]:
+    """Read the numbers of a module: name, value, and the comment beside it."""
+    source = (SOURCE / name).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    values: dict[str, int | float] = {}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        limit = node.targets[0].id
+        value = _number(node.value, values)
+        if value is not None and not limit.startswith("_"):
+            values[limit] = value
+            _, _, why = lines[node.lineno - 1].partition("#")
+            yield limit, _shown(limit, value), why.strip()
+
+
+def calls() -> str:
+    """Show every call of the Hub with its arguments."""
+    rows = [
+        f"| `POST /v1/{room}/{name}` | {_arguments(call)} |"
+        for room, table in (("memory", MEMORY_CALLS), ("admin", ADMIN_CALLS))
+        for name, call in table.items()
+    ]
+    return _table("call | arguments", rows)
+
+
+def tools() -> str:
+    """Show every MCP tool as an agent is told of it."""
+    rows = [f"| `{name}` | {_arguments(call)} | {call.about} |" for name, call in TOOLS.items()]
+    return _table("tool | arguments | what the agent is told", rows)
+
+
+def _arguments(call: Call) -> str:
+    shown = [
+        f"`{argument.name}`" if argument.is_required else f"[`{argument.name}`]"
+        for argument in call.arguments
+    ]
+    return ", ".join(shown) or "none"
+
+
+def _number(node: ast.expr, known: dict[str, int | float]) -> int | float | None:
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return value
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            one, other = _number(left, known), _number(right, known)
+            return None if one is None or other is None else one * other
+    return None
+
+
+def _shown(limit: str, value: float) -> str:
+    if "BYTES" in limit:
+        for size, unit in ((1024 * 1024, "MiB"), (1024, "KiB")):
+            if value >= size and value % size == 0:
+                return f"{value // size:,} {unit}"
+        return f"{value:,} bytes"
+    if "SECONDS" in limit:
+        return f"{value * 1000:g} ms" if value < 1 else f"{value:g} s"
+    return f"{value:,}"
+
+
+def _sentence(words: str) -> str:
+    return re.sub(r"^.", lambda first: first[0].upper(), words).rstrip(".") + "."
+
+
+def _table(head: str, rows: list[str]) -> str:
+    columns = head.count("|") + 1
+    return "\n".join([f"| {head} |", "|" + " --- |" * columns, *rows])
