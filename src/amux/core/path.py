@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from amux.errors import InvalidArgument
 
 ENTRY = "MEMORY.md"
-MAX_BYTES = 512
-MAX_SEGMENTS = 8
+MAX_BYTES = 512  # fits every file system and a few of them fit one answer
+MAX_SEGMENTS = 8  # folders are topics, not a taxonomy
 MAX_SEGMENT_BYTES = 100  # file systems stop at 255 bytes; room is left for their own suffixes
 
 _FORBIDDEN = frozenset(':*?"<>|')
