@@ -13,11 +13,10 @@ import socket
 from amux import __version__
 from amux.core.text import to_json
 from amux.errors import AmuxError, Internal, OutcomeUnknown, Unavailable, from_body
-from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, Call
+from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, VERSION_HEADER, Call
 
 WAIT_SECONDS = 5.0  # for an answer of the Hub (M28)
 HEAD_MAX_BYTES = 16 * 1024  # our own Hub answers with a few hundred
-VERSION_HEADER = "amux-version"
 
 
 class Answer:

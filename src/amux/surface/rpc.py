@@ -24,7 +24,6 @@ from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from amux import __version__
-from amux.client import VERSION_HEADER
 from amux.core import revision
 from amux.core.identity import OVERFLOW_UID, PeerActor
 from amux.core.path import DocPath, PathPrefix
@@ -45,7 +44,7 @@ from amux.memory.document import Range
 from amux.memory.search import Query
 from amux.memory.service import Steps
 from amux.wire.strict import arguments
-from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, Call
+from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, VERSION_HEADER, Call
 
 T = TypeVar("T")
 Plain = dict[str, object]

@@ -7,6 +7,7 @@ Rule 3: `TABLE_VERSION` grows with every change that a client could notice.
 
 TABLE_VERSION = 1
 SERVER_NAME = "amux"
+VERSION_HEADER = "amux-version"  # of the RPC: an answer says the release of its Hub
 INSTRUCTIONS = "Shared memory of this user: read MEMORY.md once, search before asking."
 
 
