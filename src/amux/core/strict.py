@@ -22,7 +22,9 @@ def decode(text: bytes | str) -> object:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         _require_shallow(text)
-        value: object = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        value: object = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
+        )
         if "\\u" in text:
             # Only an escape can make an unpaired surrogate: UTF-8 itself has none.
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -44,6 +46,13 @@ def _object(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
 
 def _no_constant(text: str) -> object:
     raise InvalidArgument(f"{text} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:  # 1e999 is an infinity in a number's clothes
+        raise InvalidArgument("a number is too large")
+    return value
 
 
 def _require_shallow(text: str) -> None:
