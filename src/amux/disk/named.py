@@ -1,0 +1,106 @@
+"""Files that a person names, or that amux makes outside its root: no documents among them.
+
+Rule 1: what is made here is private from its birth, and never follows or replaces anything.
+Rule 2: reading has a limit; what is removed is what was listed, links themselves included.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+
+PRIVATE_DIR = 0o700
+PRIVATE_FILE = 0o600
+
+
+def read(path: str, *, max_bytes: int) -> bytes:
+    """Read a file or a pipe; at most one byte more than `max_bytes`, which tells too much."""
+    with open(path, "rb") as file:
+        return file.read(max_bytes + 1)
+
+
+def make_private(directory: str, name: str, data: bytes) -> str:
+    """Make a folder of our own in `directory`, and in it a private file; gives the file's path."""
+    os.mkdir(directory, PRIVATE_DIR)
+    path = os.path.join(directory, name)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    with open(fd, "wb") as file:
+        file.write(data)
+    return path
+
+
+def keep_private(path: str) -> None:
+    """Make a file private again: editors may have replaced it by one that is not."""
+    os.chmod(path, PRIVATE_FILE)
+
+
+def walk(path: str) -> Iterator[str]:
+    """Give everything at and beneath a path, contents first; links are not followed."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        for name in sorted(os.listdir(path)):
+            yield from walk(os.path.join(path, name))
+    yield path
+
+
+def is_directory(path: str) -> bool:
+    """Tell whether a directory, and no link to one, is there."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def remove(path: str) -> None:
+    """Remove one file, link or empty directory; what is already gone is no error."""
+    try:
+        if is_directory(path):
+            os.rmdir(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def names(directory: str, prefix: str) -> list[str]:
+    """List what of ours, by name and owner, stands in a directory that others use too."""
+    found = []
+    try:
+        entries = sorted(os.listdir(directory))
+    except OSError:
+        return []
+    for name in entries:
+        path = os.path.join(directory, name)
+        if name.startswith(prefix) and _owner(path) == os.geteuid():
+            found.append(path)
+    return found
+
+
+def is_locked(path: str) -> bool:
+    """Tell whether some process holds the lock of a file."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def join(directory: str, *names_below: str) -> str:
+    """Join a path."""
+    return os.path.join(directory, *names_below)
+
+
+def _owner(path: str) -> int:
+    try:
+        return os.lstat(path).st_uid
+    except FileNotFoundError:
+        return -1  # gone while we looked: nobody's
