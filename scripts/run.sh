@@ -7,30 +7,44 @@ here=$(pwd)
 amux="$here/.venv/bin/amux"
 AMUX_HOME="$here/.run/amux"
 export AMUX_HOME
-mkdir -p -m 700 "$here/.run"
+(umask 077 && mkdir -p "$AMUX_HOME")
 
-"$amux" system config set memory.enabled true >/dev/null 2>&1 || "$amux" system config set memory.enabled true
-"$amux" hub restart >/dev/null 2>&1 || "$amux" hub restart
+# Quotes a word for pasting into a shell.
+quoted() {
+    printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"
+}
 
-if "$amux" memory show MEMORY.md --json | grep -q '"exists": *false'; then
-    printf '%s\n' \
-        '# Memory' \
-        '' \
-        '- Details live in topic documents, for example `projects/<name>.md`.' |
-        "$amux" memory upsert MEMORY.md --expected-revision absent >/dev/null
-fi
+# What is said on success is said better below; what is refused is shown.
+quietly() {
+    if ! said=$("$@" 2>&1); then
+        printf '%s\n' "$said" >&2
+        exit 1
+    fi
+}
+
+quietly "$amux" system config set memory.enabled true
+quietly "$amux" hub restart
+
+case $("$amux" memory show MEMORY.md --json) in
+*'"exists":false'*)
+    printf '%s\n' '# Memory' '' '- Details live in topic documents, such as `projects/name.md`.' |
+        quietly "$amux" memory upsert MEMORY.md --expected-revision absent
+    ;;
+esac
 
 cat <<END
 amux is running.
 
   root     $AMUX_HOME
-  memory   switched on (memory.enabled is true in this root only)
+  memory   switched on (memory.enabled, in this root only)
   hub      in the background; stop it with: make stop
 
 Claude Code: put this into .mcp.json of a project
+
 END
 "$amux" mcp entry --client claude
 printf '\nCodex: put this into ~/.codex/config.toml\n\n'
 "$amux" mcp entry --client codex
-printf '\nTry it from this folder:\n\n  AMUX_HOME="%s" "%s" memory show MEMORY.md\n\n' "$AMUX_HOME" "$amux"
-"$amux" memory show MEMORY.md
+printf '\nTry it; this one shows the entry, which agents read first:\n\n'
+printf '  AMUX_HOME=%s %s memory show MEMORY.md\n\n' "$(quoted "$AMUX_HOME")" "$(quoted "$amux")"
+"$amux" memory export MEMORY.md

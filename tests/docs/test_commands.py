@@ -1,0 +1,126 @@
+"""Every command line that the pages show is run, against a real Hub in a home of its own."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from amux.surface.cli.verbs import VERBS
+from tests.docs.shell import Shell
+
+ROOT = Path(__file__).parents[2]
+SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BUILDS = ("make run", "make test")  # tested below, and by whoever reads this
+IN_FOREGROUND = {"amux hub serve": 5}  # a Hub runs already, so it refuses as busy
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    """A shell with memory on and a few documents, as the examples suppose them."""
+    shell = Shell(tmp_path)
+    try:
+        done = shell.run("amux system config set memory.enabled true && amux hub start")
+        assert done.returncode == 0, done.stderr
+        for path in ("MEMORY.md", "notes/git.md", "git.md"):
+            done = shell.run(f"echo '# Git' | amux memory upsert {path} --expected-revision absent")
+            assert done.returncode == 0, done.stderr
+        (shell.root / "memory/global/notes/link.md").symlink_to("git.md")
+        (shell.cwd / "entry.md").write_text("# Memory\n", encoding="utf-8")
+        for folder in (".codex", ".config/fish/completions", ".local/share/man/man1"):
+            (shell.home / folder).mkdir(parents=True)
+        yield shell
+    finally:
+        shell.run("amux hub stop")
+
+
+def filled_in(shell: Shell, command: str) -> str:
+    """Put the revision where an example says R, and forget first what it will create."""
+    path = next((word for word in command.split() if word.endswith(".md")), "")
+    if command.endswith("--expected-revision absent"):
+        path = re.findall(r"\S+\.md", command)[-1]
+        (shell.root / "memory/global" / path).unlink()
+    if command.startswith("amux memory move"):
+        (shell.root / "memory/global" / command.split()[4]).unlink()
+    if re.search(r"--expected-revision R\b", command):
+        shown = json.loads(shell.run(f"amux memory show {path}").stdout)
+        return command.replace("--expected-revision R", f"--expected-revision {shown['revision']}")
+    return command
+
+
+@pytest.mark.requirement("M52", "M49")
+@pytest.mark.parametrize("name", VERBS)
+def test_the_examples_of_a_verb_work(shell: Shell, name: str) -> None:
+    for command, _about in VERBS[name].examples:
+        done = shell.run(filled_in(shell, command))
+        assert done.returncode == IN_FOREGROUND.get(command, 0), (command, done.stderr)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/memory.md"])
+def test_the_command_lines_of_a_page_work(shell: Shell, page: str) -> None:
+    lines = [
+        line
+        for block in SHELL_BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+        for line in block.splitlines()
+        if not line.startswith(BUILDS)
+    ]
+    assert lines
+    for line in lines:
+        done = shell.run(line)
+        assert done.returncode == 0, (line, done.stderr)
+
+
+def test_the_transcript_is_what_a_person_sees(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    blocks = CONSOLE_BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert blocks
+    try:
+        for step in re.split(r"^\$ ", "".join(blocks), flags=re.MULTILINE)[1:]:
+            command, _, expected = step.partition("\n")
+            shown = shell.on_a_terminal(command).replace(str(shell.home), "~")
+            pattern = ".*?".join(re.escape(part) for part in expected.rstrip("\n").split("…"))
+            assert re.fullmatch(pattern, shown.rstrip("\n"), re.DOTALL), (command, shown)
+    finally:
+        shell.run("amux hub stop")
+
+
+@pytest.mark.requirement("M53", "M6")
+def test_make_run_starts_a_hub_says_how_to_connect_and_ends(tmp_path: Path) -> None:
+    checkout = tmp_path / "a check'out"
+    checkout.mkdir()
+    shutil.copytree(ROOT / "scripts", checkout / "scripts")
+    (checkout / ".venv").symlink_to(sys.prefix)
+    shell = Shell(tmp_path / "person")
+    script = ["sh", "scripts/run.sh"]
+    try:
+        for _ in range(2):
+            done = subprocess.run(
+                script,
+                cwd=checkout,
+                env=shell.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            root = checkout / ".run/amux"
+            assert (root / "memory/global/MEMORY.md").read_text(encoding="utf-8") in done.stdout
+            assert json.dumps(str(root)) in done.stdout
+            assert "[mcp_servers.amux]" in done.stdout
+            assert "make stop" in done.stdout
+        first_line = re.search(r"^  (AMUX_HOME=.*)$", done.stdout, re.MULTILINE)
+        assert first_line is not None
+        assert shell.run(first_line[1]).returncode == 0
+    finally:
+        shell.run(f'AMUX_HOME="{checkout}/.run/amux" amux hub stop')
+    assert not (checkout / ".run/amux/run/hub.sock").exists()
