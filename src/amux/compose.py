@@ -51,9 +51,7 @@ def owned(config: Config, *, allow_network_fs: bool = False) -> Iterator[Root]:
             )
         upgrade.require_known(root)
         upgrade.ensure_folder(root, home.RUN_DIR)
-        holder = lock.Holder.take(
-            root, f"{home.RUN_DIR}/{home.LOCK_FILE}", {"pid": os.getpid()}
-        )
+        holder = lock.Holder.take(root, f"{home.RUN_DIR}/{home.LOCK_FILE}", {"pid": os.getpid()})
         try:
             upgrade.bring_up(root, secrets.token_bytes)
             yield root
@@ -75,9 +73,7 @@ def hub(
     """Build the service of a root that this process holds."""
     settings_file = SettingsFile(root)
     effective = settings_file.load()
-    secret = root.read(
-        f"{home.HUB_DIR}/{home.SECRET_FILE}", max_bytes=upgrade.SECRET_BYTES + 1
-    )
+    secret = root.read(f"{home.HUB_DIR}/{home.SECRET_FILE}", max_bytes=upgrade.SECRET_BYTES + 1)
     if secret is None or len(secret) != upgrade.SECRET_BYTES:
         raise Internal("hub/secret is not what it was made", hint="restore it from a backup")
     store = Files(os.path.join(config.home, home.MEMORY_DIR), clock=clock, on_failure=fail)
@@ -109,9 +105,7 @@ class Offline:
         given = arguments or {}
         actor = PeerActor(os.geteuid())
         with owned(self._config) as root:
-            service = hub(
-                self._config, root, clock=self._clock, socket_path="", stop=_no, fail=_no
-            )
+            service = hub(self._config, root, clock=self._clock, socket_path="", stop=_no, fail=_no)
             if name == "settings":
                 found = service.set(actor, str(given["name"]), str(given["value"]))
                 found["effective"] = None

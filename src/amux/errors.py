@@ -52,9 +52,7 @@ TABLE: dict[Code, Row] = {
     Code.LIMIT_EXCEEDED: Row(
         413, 2, "never", "one thing is too big: an entry, a document, a query, a request body"
     ),
-    Code.QUOTA_EXCEEDED: Row(
-        507, 3, "make room", "the scope is full: 1,024 documents or 16 MiB"
-    ),
+    Code.QUOTA_EXCEEDED: Row(507, 3, "make room", "the scope is full: 1,024 documents or 16 MiB"),
     Code.NOT_FOUND: Row(
         404, 3, "never", "a named handle is gone: a continuation, an exported document, a route"
     ),
@@ -205,9 +203,7 @@ class Internal(AmuxError):
     code = Code.INTERNAL
 
 
-BY_CODE: dict[str, type[AmuxError]] = {
-    str(kind.code): kind for kind in AmuxError.__subclasses__()
-}
+BY_CODE: dict[str, type[AmuxError]] = {str(kind.code): kind for kind in AmuxError.__subclasses__()}
 
 
 def from_body(body: object) -> AmuxError | None:

@@ -6,7 +6,6 @@ Rule 3: after a write whose durability failed, the process ends with a failure, 
         supervisor or the next call starts one that reads the truth from disk (M23).
 """
 
-import asyncio
 import logging
 import os
 import secrets

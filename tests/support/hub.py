@@ -22,11 +22,15 @@ class RunningHub:
 
     def __init__(self, home: Path, **environment: str) -> None:
         self.home = home
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("AMUX_") and name != "PYTHONDONTWRITEBYTECODE"
-        } | {"AMUX_HOME": str(home), "AMUX_NO_AUTOSTART": "1"} | environment
+        self.environment = (
+            {
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("AMUX_") and name != "PYTHONDONTWRITEBYTECODE"
+            }
+            | {"AMUX_HOME": str(home), "AMUX_NO_AUTOSTART": "1"}
+            | environment
+        )
         self.process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -3,6 +3,7 @@
 A fake on purpose: a real Hub cannot be made to hang, to be slow, or to answer 40 KiB.
 """
 
+import contextlib
 import json
 import socket
 import threading
@@ -73,22 +74,24 @@ class FakeHub:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection, connection.makefile("rwb") as stream:
-            target = stream.readline().split(b" ")[1].decode()
+        # A client that has waited long enough hangs up, at any moment.
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(self._answer(connection))
+
+    def _answer(self, connection: socket.socket) -> bytes:
+        with connection.makefile("rb") as stream:
+            target = stream.readline().decode()
             length = 0
             while (line := stream.readline().strip()) != b"":
                 name, _, value = line.partition(b":")
                 if name.lower() == b"content-length":
                     length = int(value)
+            if not target:
+                return b""  # somebody only looked whether anybody listens
             arguments = json.loads(stream.read(length))
-            name = target.rpartition("/")[2]
-            self.asked.append((name, arguments))
-            http, text = self.replies[name](arguments)
-            body = text.encode()
-            version = f"Amux-Version: {self.version}\r\n" if self.version else ""
-            head = f"HTTP/1.1 {http} x\r\nContent-Length: {len(body)}\r\n{version}\r\n"
-            try:
-                stream.write(head.encode() + body)
-                stream.flush()
-            except (BrokenPipeError, ConnectionResetError):
-                return  # the client had waited long enough
+        name = target.split(" ")[1].rpartition("/")[2]
+        self.asked.append((name, arguments))
+        http, text = self.replies[name](arguments)
+        body = text.encode()
+        version = f"Amux-Version: {self.version}\r\n" if self.version else ""
+        return f"HTTP/1.1 {http} x\r\nContent-Length: {len(body)}\r\n{version}\r\n".encode() + body

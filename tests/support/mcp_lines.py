@@ -25,12 +25,12 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 class McpProcess:
     """One `amux mcp`, its answers collected by a thread so that every wait has an end."""
 
-    def __init__(self, home: Path, *words: str, **env: str) -> None:
+    def __init__(self, home: Path, *words: str, output: int = subprocess.PIPE, **env: str) -> None:
         self.born = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "amux", "mcp", *words],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=subprocess.PIPE,
             env=environment(home, **env),
         )
@@ -40,8 +40,7 @@ class McpProcess:
         threading.Thread(target=self._collect, daemon=True).start()
 
     def _collect(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self.process.stdout or ():
             self._lines.put(line)
 
     def send(self, line: bytes | dict[str, object] | list[object]) -> None:

@@ -68,7 +68,9 @@ class DocPath:
             raise _refusal("path", "not_markdown", "a new path ends in .md in lower case")
         if fold(self.text) == fold(ENTRY) and not self.is_entry:
             raise _refusal(
-                "path", "case_collision", "only MEMORY.md may be created of its case forms",
+                "path",
+                "case_collision",
+                "only MEMORY.md may be created of its case forms",
                 hint=f"use {ENTRY}",
             )
 

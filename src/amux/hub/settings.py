@@ -53,9 +53,7 @@ def changed(settings: Settings, name: str, text: str) -> Settings:
             return replace(settings, isolation_policy=_policy(text))
         case _:
             hint = "true or false" if name == ENABLED else "shared or per_principal"
-            raise InvalidArgument(
-                f"{name} has no such value", hint=f"use {hint}", argument="value"
-            )
+            raise InvalidArgument(f"{name} has no such value", hint=f"use {hint}", argument="value")
 
 
 def parse(data: bytes) -> Settings:

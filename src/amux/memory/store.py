@@ -58,12 +58,20 @@ class Ticket(Protocol):
 class View(Protocol):
     """What a scope holds, as one reader knows it; not safe for two threads."""
 
-    documents: Mapping[str, Stamp]
-    """Logical path -> stamp, of files that look like documents; never larger than 64 KiB each."""
-    skipped: int
-    """Files that are no documents, as far as can be told without reading them."""
-    is_complete: bool
-    """False where the directory walk stopped at its limit of entries."""
+    @property
+    def documents(self) -> Mapping[str, Stamp]:
+        """Logical path -> stamp, of files that look like documents; none is over 64 KiB."""
+        ...
+
+    @property
+    def skipped(self) -> int:
+        """Count the files that are no documents, as far as can be told without reading them."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether the directory walk did not have to stop at its limit of entries."""
+        ...
 
     def refresh(self) -> Iterator[None]:
         """Bring `documents` up to date, in steps of at most 1 ms."""

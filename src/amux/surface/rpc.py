@@ -230,7 +230,7 @@ def _too_large() -> LimitExceeded:
     )
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
+async def _no_route(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     if status == 405:
         return _refuse(InvalidArgument("a call is a POST", argument="method"))
@@ -251,5 +251,3 @@ def _reply(status: int, plain: Plain) -> Response:
         media_type="application/json",
         headers={VERSION_HEADER: __version__},
     )
-
-

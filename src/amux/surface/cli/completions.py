@@ -62,7 +62,7 @@ def zsh() -> str:
     cases = ""
     for lead, words in _following().items():
         described = " ".join(_quoted(_described(lead, word)) for word in words)
-        cases += f"    {_quoted(lead)}) words=({described}) ;;\n"
+        cases += f"    {_quoted(lead)}) following=({described}) ;;\n"
     values = "".join(
         f"    --{option.name}) compadd -- {' '.join(option.choices)}; return ;;\n"
         for option in _options()
@@ -71,25 +71,24 @@ def zsh() -> str:
     return f"""#compdef amux
 # zsh completion of amux, made by `amux completion zsh`
 _amux() {{
-  local before="" word index
-  local -a words_before words
-  words_before=("${{(@)words[2,CURRENT-1]}}")
-  case "${{words_before[-1]}}" in
+  local before="" word
+  local -a given following
+  given=("${{(@)words[2,CURRENT-1]}}")
+  case "${{given[-1]}}" in
 {values}    --file) _files; return ;;
   esac
-  for word in "${{(@)words_before}}"; do
+  for word in "${{(@)given}}"; do
     [[ $word == -* ]] && continue
     case "${{before:+$before }}$word" in
     {_leads_pattern()}) before="${{before:+$before }}$word" ;;
     *) break ;;
     esac
   done
-  words=()
   case "$before" in
 {cases}  esac
-  _describe 'amux' words
+  _describe amux following
 }}
-compdef _amux amux
+(( $+functions[compdef] )) && compdef _amux amux
 """
 
 
