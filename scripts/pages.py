@@ -104,7 +104,8 @@ def _number(node: ast.expr, known: dict[str, int | float]) -> int | float | None
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             one, other = _number(left, known), _number(right, known)
             return None if one is None or other is None else one * other
-    return None
+        case _:
+            return None
 
 
 def _shown(limit: str, value: float) -> str:
