@@ -6,7 +6,6 @@ Rule 3: a command without a running Hub works through the same service, under th
 """
 
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,7 +52,7 @@ def owned(config: Config, *, allow_network_fs: bool = False) -> Iterator[Root]:
         upgrade.ensure_folder(root, home.RUN_DIR)
         holder = lock.Holder.take(root, f"{home.RUN_DIR}/{home.LOCK_FILE}", {"pid": os.getpid()})
         try:
-            upgrade.bring_up(root, secrets.token_bytes)
+            upgrade.bring_up(root, os.urandom)
             yield root
         finally:
             holder.release()

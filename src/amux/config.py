@@ -63,7 +63,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         home=os.path.abspath(os.path.expanduser(root)),
         no_autostart=environ.get("AMUX_NO_AUTOSTART") == "1",
         editor=environ.get("VISUAL") or environ.get("EDITOR") or "vi",
-        temp_dir=environ.get("TMPDIR") or "/tmp",  # noqa: S108 - a folder of ours is made in it
+        temp_dir=environ.get("TMPDIR") or "/tmp",  # a folder of ours is made in it
         runtime_dir=environ.get("XDG_RUNTIME_DIR") or "",
         search_path=environ.get("PATH") or os.defpath,
     )

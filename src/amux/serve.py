@@ -1,14 +1,13 @@
 """Running a Hub: its socket, its loop, its log, its end.
 
 Rule 1: a stale socket or pid file never blocks a start: the lock alone decides (M3).
-Rule 2: the socket is born private and listens before the first import that takes long.
+Rule 2: the socket is private from its birth: there is no moment at which others can connect.
 Rule 3: after a write whose durability failed, the process ends with a failure, so that its
         supervisor or the next call starts one that reads the truth from disk (M23).
 """
 
 import logging
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -18,7 +17,6 @@ from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 
 import uvicorn
-from starlette.applications import Starlette
 
 from amux import compose
 from amux.config import Config
@@ -50,9 +48,12 @@ def serve(
             _log_to(config if is_background else None)
             _LOG.info("hub %d serves %s", os.getpid(), config.home)
             with ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads:
-                app = rpc.build(hub, threads=threads, new_incident=lambda: secrets.token_hex(4))
+                app = rpc.Application(
+                    hub, threads=threads, new_incident=lambda: os.urandom(4).hex()
+                )
                 server.run_app(app, listener)
             _LOG.info("hub %d ends", os.getpid())
+            atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
             return 1 if server.has_failed else 0
 
 
@@ -64,7 +65,7 @@ class _Server:
         self._uvicorn: _Uvicorn | None = None
         self._is_ending = False
 
-    def run_app(self, app: Starlette, listener: socket.socket) -> None:
+    def run_app(self, app: rpc.Application, listener: socket.socket) -> None:
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 app,
