@@ -45,6 +45,7 @@ class FakeHub:
         self.replies = replies
         self.version = version
         self.asked: list[tuple[str, dict[str, object]]] = []
+        self.answered: list[str] = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.path))
         self._listener.listen(64)
@@ -76,9 +77,11 @@ class FakeHub:
     def _serve(self, connection: socket.socket) -> None:
         # A client that has waited long enough hangs up, at any moment.
         with connection, contextlib.suppress(OSError):
-            connection.sendall(self._answer(connection))
+            name, data = self._answer(connection)
+            connection.sendall(data)
+            self.answered.append(name)
 
-    def _answer(self, connection: socket.socket) -> bytes:
+    def _answer(self, connection: socket.socket) -> tuple[str, bytes]:
         with connection.makefile("rb") as stream:
             target = stream.readline().decode()
             length = 0
@@ -87,11 +90,12 @@ class FakeHub:
                 if name.lower() == b"content-length":
                     length = int(value)
             if not target:
-                return b""  # somebody only looked whether anybody listens
+                return "", b""  # somebody only looked whether anybody listens
             arguments = json.loads(stream.read(length))
         name = target.split(" ")[1].rpartition("/")[2]
         self.asked.append((name, arguments))
         http, text = self.replies[name](arguments)
         body = text.encode()
         version = f"Amux-Version: {self.version}\r\n" if self.version else ""
-        return f"HTTP/1.1 {http} x\r\nContent-Length: {len(body)}\r\n{version}\r\n".encode() + body
+        head = f"HTTP/1.1 {http} x\r\nContent-Length: {len(body)}\r\n{version}\r\n"
+        return name, head.encode() + body

@@ -109,8 +109,8 @@ class MemoryTools:
                 )
         except MemoryDisabled:
             self._is_off = True
-        except AmuxError as refusal:
-            self.notice(f"{refusal.message}; the tools are listed and refuse until it answers")
+        except (AmuxError, ValueError):
+            self.notice("the Hub said nothing of its tools; they refuse until it answers")
         finally:
             self._answered.set()
 
