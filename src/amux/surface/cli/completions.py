@@ -175,5 +175,5 @@ def _doubly_quoted(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote for all three shells: none of our words holds a single quote or a backslash."""
-    return "'" + text.replace("'", "") + "'"
+    """Quote for all three shells: each reads an escaped quote between two quoted parts."""
+    return "'" + text.replace("'", "'\\''") + "'"
