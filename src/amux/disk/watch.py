@@ -51,6 +51,7 @@ class Watch:
         self._folders: dict[str, _Known] = {}
         self._identity: tuple[int, int] | None = None
         self._count = 0
+        self._linked: set[str] = set()
         # Ordered sets of what is still to do: they outlive a refresh that is given up.
         self._to_scan: dict[str, None] = {}
         self._to_look: dict[str, None] = {}
@@ -87,6 +88,8 @@ class Watch:
         elif self._notices is None:
             self._to_scan.setdefault("")  # and from there down
         else:
+            # Nobody is told here when another name of a file comes or goes elsewhere.
+            self._to_look.update(dict.fromkeys(self._linked))
             yield from self._drain(self._notices)
         yield from self._work()
 
@@ -206,6 +209,10 @@ class Watch:
         if self.files.get(path) != seen and self._add(path, is_folder=False):
             self.files[path] = seen
             self.changed.add(path)
+            if seen.links > 1:
+                self._linked.add(path)
+            else:
+                self._linked.discard(path)
 
     def _add(self, path: str, *, is_folder: bool) -> bool:
         place, _, name = path.rpartition("/")
@@ -239,6 +246,7 @@ class Watch:
                     self._count -= 1
         if self.files.pop(path, None) is not None:
             self.changed.add(path)
+            self._linked.discard(path)
         self._to_scan.pop(path, None)
 
     def _forget_all(self) -> None:
@@ -248,6 +256,7 @@ class Watch:
         self._paths.clear()
         self._to_scan.clear()
         self._to_look.clear()
+        self._linked.clear()
         self._count = 0
         self.is_complete = True
         self.close()
