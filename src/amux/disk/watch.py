@@ -209,7 +209,7 @@ class Watch:
         if self.files.get(path) != seen and self._add(path, is_folder=False):
             self.files[path] = seen
             self.changed.add(path)
-            if seen.links > 1:
+            if seen.kind == "file" and seen.links > 1:
                 self._linked.add(path)
             else:
                 self._linked.discard(path)
