@@ -14,6 +14,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 TESTS ?=
+BENCH ?=
 DOCS := README.md docs/*.md
 
 .PHONY: run stop test check fix bench pyz peers lint types imports docs lock clean
@@ -49,7 +50,7 @@ fix: .venv/installed-dev  ## Format, fix what can be fixed, write the generated 
 	$(BIN)/cog -r -P -I . $(DOCS)
 
 bench: .venv/installed-dev  ## Measure, and compare with the budgets
-	$(BIN)/python -m scripts.bench
+	$(BIN)/python -m bench $(BENCH)
 
 pyz: .venv/installed  ## Build amux.pyz: the agent's side in one file, standard library only
 	$(BIN)/python -m scripts.pyz amux.pyz

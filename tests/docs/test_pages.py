@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from amux.errors import Code
+from amux.surface.cli.mcp import mcp_entry
 from amux.surface.cli.verbs import VERBS
 from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, TOOLS
 from scripts import pages
@@ -91,6 +92,12 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_both_readmes_show_the_same_commands_and_entries() -> None:
     assert BLOCK.findall(page("README.md")) == BLOCK.findall(page("README.zh-CN.md"))
+
+
+@pytest.mark.requirement("M55")
+def test_the_entries_to_paste_are_those_that_amux_prints() -> None:
+    for entry in mcp_entry(["/path/to/amux"], "/path/to/.amux"):
+        assert f"\n{entry}```" in page("README.md")
 
 
 @pytest.mark.parametrize("name", PAGES)
