@@ -28,7 +28,7 @@ stop: .venv/installed  ## Stop the Hub that `make run` started
 test: .venv/installed-dev  ## Run the tests that are not slow
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 
-check: lint types imports docs .venv/installed-dev  ## Do everything that CI does
+check: lint types imports docs peers .venv/installed-dev  ## Do everything that CI does
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(TESTS)
 
 lint: .venv/installed-dev
@@ -55,7 +55,10 @@ bench: .venv/installed-dev  ## Measure, and compare with the budgets
 pyz: .venv/installed  ## Build amux.pyz: the agent's side in one file, standard library only
 	$(BIN)/python -m scripts.pyz amux.pyz
 
-peers: .venv/installed-dev  ## Install the official clients that tests/peers talks to
+peers: tests/peers/node_modules/.node  ## Install the official clients that tests/peers talks to
+
+tests/peers/node_modules/.node: tests/peers/package-lock.json tests/peers/requirements.lock \
+		scripts/peers.sh | .venv/installed-dev
 	@sh scripts/peers.sh
 
 lock: .venv/installed-dev  ## Choose versions anew and write the lock files
@@ -78,3 +81,6 @@ clean:  ## Remove what was built; .run/ holds documents and stays
 .venv/installed-dev: requirements-dev.lock pyproject.toml .venv/installed | .venv/bin/python
 	$(BIN)/python -m pip install -q --require-hashes -r requirements-dev.lock
 	@touch $@
+
+tests/peers/node_modules/.node: tests/peers/package-lock.json .venv/installed-dev
+	@sh scripts/peers.sh
