@@ -65,7 +65,7 @@ lock: .venv/installed-dev  ## Choose versions anew and write the lock files
 	@sh scripts/lock.sh
 
 clean:  ## Remove what was built; .run/ holds documents and stays
-	rm -rf .venv build dist amux.pyz .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv tests/peers/node_modules build dist amux.pyz .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # --- the environment ----------------------------------------------------------------------
 
@@ -81,6 +81,3 @@ clean:  ## Remove what was built; .run/ holds documents and stays
 .venv/installed-dev: requirements-dev.lock pyproject.toml .venv/installed | .venv/bin/python
 	$(BIN)/python -m pip install -q --require-hashes -r requirements-dev.lock
 	@touch $@
-
-tests/peers/node_modules/.node: tests/peers/package-lock.json .venv/installed-dev
-	@sh scripts/peers.sh
