@@ -9,3 +9,4 @@ compile() {
 
 compile --group build pyproject.toml -o requirements.lock "$@"
 compile --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock "$@"
+compile tests/peers/requirements.in -o tests/peers/requirements.lock "$@"

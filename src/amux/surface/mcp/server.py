@@ -136,7 +136,7 @@ class Server:
             text, is_refusal = self._memory.call(name, given)
         except AmuxError as refusal:
             text, is_refusal = refused(refusal), True
-        except Exception as error:  # noqa: BLE001 - the one blanket of this process
+        except Exception as error:  # the one blanket of this process
             text, is_refusal = refused(self._confess(error)), True
         self._send(_answer(id, text, is_refusal=is_refusal))
 
