@@ -1,0 +1,282 @@
+"""Starting, stopping and finding a Hub: real processes on a root of their own."""
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from amux import config, errors
+from amux.errors import AmuxError, Code, Unavailable
+from amux.runtime import process
+from tests.support.command import Command
+
+AMUX = [sys.executable, "-m", "amux"]
+WAIT_SECONDS = 20.0
+
+
+def wait_for(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Machine:
+    """One AMUX_HOME, and commands on it; whatever Hub they started ends with the test."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home.parent),
+            "AMUX_HOME": str(home),
+            "TMPDIR": str(home.parent),
+        }
+
+    def start(self, *words: str, **environment: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*AMUX, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment | environment,
+        )
+
+    def run(self, *words: str, **environment: str) -> tuple[int, bytes, bytes]:
+        child = self.start(*words, **environment)
+        out, err = child.communicate(timeout=30)
+        return child.returncode, out, err
+
+    def answer(self, *words: str) -> dict[str, object]:
+        status, out, err = self.run(*words)
+        assert status == 0, err
+        return json.loads(out)
+
+    def pid(self) -> int:
+        return int(str(self.answer("hub", "status")["pid"]))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, ValueError, ProcessLookupError):
+            os.kill(int((self.home / "run" / "hub.pid").read_text()), signal.SIGKILL)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    found = Machine(tmp_path / "Lucas Costa: 项目 é" / 'a\'b "c"')
+    found.home.parent.mkdir()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def refusal(err: bytes) -> dict[str, object]:
+    return json.loads(err.splitlines()[-1])["error"]
+
+
+@pytest.mark.requirement("M53", "row-1", "row-12", "bug-37")
+@pytest.mark.slow
+def test_a_call_on_a_fresh_home_starts_a_hub_and_memory_is_off(machine: Machine) -> None:
+    status, out, err = machine.run("memory", "search", "x")
+    assert (status, out) == (4, b"")
+    notice, last = err.decode().splitlines()
+    assert str(machine.home) in notice
+    assert refusal(last.encode())["code"] == "memory_disabled"
+    assert "amux system config set memory.enabled true" in str(refusal(err)["hint"])
+    assert list((machine.home / "memory").rglob("*")) == []
+    assert machine.run("memory", "search", "x")[2].count(b"\n") == 1  # it runs: nothing to tell
+
+
+@pytest.mark.requirement("M53")
+@pytest.mark.slow
+def test_a_background_hub_outlives_its_starter_in_a_session_of_its_own(machine: Machine) -> None:
+    assert machine.answer("hub", "start")["started"] is True
+    pid = machine.pid()
+    assert os.getsid(pid) == pid
+    assert Path(f"/proc/{pid}/cwd").resolve() == Path("/")
+    log = str(machine.home / "run" / "hub.log")
+    assert [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in range(3)] == ["/dev/null", log, log]
+    again = machine.answer("hub", "start")
+    assert (again["started"], again["pid"]) == (False, pid)
+
+
+@pytest.mark.requirement("M53", "M3")
+@pytest.mark.slow
+def test_many_calls_at_once_start_one_hub(machine: Machine) -> None:
+    children = [machine.start("memory", "list") for _ in range(6)]
+    for child in children:
+        err = child.communicate(timeout=60)[1]
+        assert child.returncode == 4, err
+        assert refusal(err)["code"] == "memory_disabled"
+    assert machine.pid() == int((machine.home / "run" / "hub.pid").read_text())
+
+
+@pytest.mark.requirement("M53")
+@pytest.mark.slow
+def test_stop_waits_until_the_root_is_free(machine: Machine) -> None:
+    machine.answer("hub", "start")
+    pid = machine.pid()
+    assert machine.answer("hub", "stop")["stopped"] is True
+    assert not (machine.home / "run" / "hub.sock").exists()
+    wait_for(lambda: not Path(f"/proc/{pid}").exists())
+    assert machine.answer("hub", "stop")["stopped"] is False
+    assert machine.answer("hub", "status")["running"] is False
+    assert machine.answer("hub", "restart")["running"] is True
+
+
+@pytest.mark.requirement("M53", "M6")
+@pytest.mark.slow
+def test_a_restart_puts_a_setting_in_force(machine: Machine) -> None:
+    machine.answer("hub", "start")
+    before = machine.pid()
+    status, _, err = machine.run("system", "config", "set", "memory.enabled", "true")
+    assert status == 0
+    assert b"amux hub restart" in err
+    assert machine.answer("system", "status")["restart_due"] is True
+    assert machine.answer("hub", "restart")["pid"] != before
+    assert machine.answer("system", "status")["restart_due"] is False
+    assert machine.answer("memory", "list")["documents"] == []
+
+
+@pytest.mark.requirement("M47", "M6")
+@pytest.mark.slow
+def test_settings_are_read_and_changed_with_no_hub_and_start_none(machine: Machine) -> None:
+    machine.answer("system", "config", "set", "isolation.policy", "per_principal")
+    assert machine.answer("system", "config", "get", "isolation.policy")["saved"] == "per_principal"
+    assert machine.answer("system", "status")["restart_due"] is False
+    assert machine.answer("hub", "status")["running"] is False
+    status, _, err = machine.run("system", "config", "set", "memory.enabled", "shared")
+    assert status == 2
+    assert refusal(err)["details"] == {"argument": "value"}
+
+
+@pytest.mark.requirement("M53", "M2")
+@pytest.mark.slow
+def test_a_hub_that_refuses_to_start_is_told_with_its_own_refusal(machine: Machine) -> None:
+    machine.home.mkdir()
+    (machine.home / "layout").write_text("999\n")
+    for words in (["memory", "list"], ["hub", "start"], ["system", "status"], ["uninstall"]):
+        status, out, err = machine.run(*words)
+        assert (status, out) == (4, b"")
+        assert refusal(err)["code"] == "upgrade_required"
+    assert sorted(one.name for one in machine.home.iterdir()) == ["layout"]
+
+
+@pytest.mark.requirement("M53")
+@pytest.mark.slow
+def test_without_autostart_nothing_is_started(machine: Machine) -> None:
+    status, _, err = machine.run("memory", "list", AMUX_NO_AUTOSTART="1")
+    assert status == 5
+    assert refusal(err)["code"] == "unavailable"
+    assert not machine.home.exists()
+
+
+@pytest.mark.requirement("M3", "M53")
+@pytest.mark.slow
+def test_a_stale_socket_and_pid_file_do_not_block_a_start(machine: Machine) -> None:
+    machine.answer("hub", "start")
+    os.kill(machine.pid(), signal.SIGKILL)
+    wait_for(lambda: not process.is_listening(str(machine.home / "run" / "hub.sock")))
+    assert (machine.home / "run" / "hub.sock").exists()
+    status, _, err = machine.run("memory", "list")
+    assert (status, refusal(err)["code"]) == (4, "memory_disabled")
+
+
+@pytest.mark.requirement("M53")
+@pytest.mark.slow
+def test_a_folder_named_like_the_program_is_not_run_as_the_hub(
+    machine: Machine, tmp_path: Path
+) -> None:
+    trap = tmp_path / "amux"
+    trap.mkdir()
+    (trap / "__init__.py").write_text("raise SystemExit('run by mistake')\n")
+    script = Path(sys.executable).with_name("amux")
+    done = subprocess.run(
+        [str(script), "hub", "start"], cwd=tmp_path, env=machine.environment, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_build_without_the_hub_says_so(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process.amux, "__file__", str(tmp_path / "amux.pyz" / "amux" / "x.py"))
+    done = Command(home).run("memory", "list")
+    assert done.code == "unavailable"
+    assert "install" in str(done.refusal["hint"])
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("said", [b"", b"not json\n", b"[1]\n", b'{"error":{"code":"busy"'])
+def test_last_words_that_are_no_refusal_are_none(said: bytes) -> None:
+    assert process._refusal_in(said) is None
+
+
+def test_last_words_are_read_as_the_refusal_they_are() -> None:
+    body = errors.Busy("no", pid=3).body()
+    found = process._refusal_in(b"notice\n" + json.dumps(body).encode() + b"\n")
+    assert isinstance(found, errors.Busy)
+    assert found.details == {"pid": 3}
+
+
+@pytest.mark.requirement("M53")
+@pytest.mark.slow
+def test_a_hub_that_says_nothing_is_waited_for_with_an_end(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = tmp_path / "hung"
+    hung.write_text("#!/bin/sh\nexec sleep 30\n")
+    hung.chmod(0o755)
+    monkeypatch.setattr(process.sys, "executable", str(hung))
+    monkeypatch.setattr(process, "START_SECONDS", 0.3)
+    monkeypatch.setenv("AMUX_HOME", "")
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        process.start_hub(config.load({"AMUX_HOME": str(home)}))
+    assert time.monotonic() - began < 3
+    for child in process._children:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.requirement("M49", "M52")
+@pytest.mark.slow
+def test_on_a_real_terminal_answers_are_readable_and_uninstall_asks(machine: Machine) -> None:
+    machine.answer("hub", "start")
+
+    def typed(*words: str, line: bytes = b"") -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        child = subprocess.Popen(
+            [*AMUX, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=machine.environment
+        )
+        os.close(theirs)
+        os.write(ours, line)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while chunk := os.read(ours, 4096):
+                shown += chunk
+        os.close(ours)
+        return child.wait(), shown.decode()
+
+    status, shown = typed("hub", "status")
+    assert status == 0
+    assert "runs, pid" in shown
+    status, shown = typed("uninstall", line=b"no\n")
+    assert status == 2
+    assert "Type yes" in shown
+    assert (machine.home / "layout").exists()
+    status, shown = typed("uninstall", line=b"yes\n")
+    assert status == 0
+    assert not (machine.home / "layout").exists()
+
+
+def test_every_code_of_a_refusal_has_its_class() -> None:
+    assert {kind.code for kind in AmuxError.__subclasses__()} == set(Code)
