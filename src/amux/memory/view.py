@@ -81,6 +81,8 @@ def why_no_document(path: str, seen: Seen) -> str | None:
     reason = why_not_ordinary(seen, max_bytes=limits.DOCUMENT_MAX_BYTES)
     if reason:
         return reason
+    if not path.lower().endswith(".md"):  # most strays, at a tenth of the price of parsing
+        return "odd_name"
     try:
         DocPath.parse(path)
     except InvalidArgument:
