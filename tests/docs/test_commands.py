@@ -125,3 +125,25 @@ def test_make_run_starts_a_hub_says_how_to_connect_and_ends(tmp_path: Path) -> N
     finally:
         shell.run(f'AMUX_HOME="{checkout}/.run/amux" amux hub stop')
     assert not (checkout / ".run/amux/run/hub.sock").exists()
+
+
+@pytest.mark.requirement("M1", "M42", "M43", "M15")
+def test_after_use_the_root_holds_the_documents_and_what_the_page_names(shell: Shell) -> None:
+    (shell.root / "memory/global/notes/link.md").unlink()
+    for line in ("amux memory search git", "amux memory list", "amux memory show notes/git.md"):
+        assert shell.run(line).returncode == 0
+    found = {
+        path.relative_to(shell.root).as_posix()
+        for path in shell.root.rglob("*")
+        if not path.is_dir()
+    }
+    documents = {f"memory/global/{path}" for path in ("MEMORY.md", "git.md", "notes/git.md")}
+    assert found == documents | {
+        "layout",
+        "hub/settings.json",
+        "hub/secret",
+        *(f"run/hub.{kind}" for kind in ("sock", "lock", "pid", "log")),
+    }
+    page = (ROOT / "docs/memory.md").read_text(encoding="utf-8")
+    for name in {path.split("/")[0] for path in found}:
+        assert re.search(rf"^  {name}\b", page, re.MULTILINE), name
