@@ -1,0 +1,41 @@
+"""How long a search may go on before it lets others in, and before it ends.
+
+Rule 1: work is a generator that yields the seconds to wait before its next step (M42).
+Rule 2: the clock is passed in, monotonic, and looked at after each small piece of work (M44).
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeAlias, TypeVar
+
+from amux.memory import limits
+
+_SLICE_SECONDS = limits.STEP_MAX_SECONDS / 2  # a look at the clock may come half a step late
+_SHOW_SECONDS = 0.010  # kept back from the deadline for reading and cutting the hits
+
+_T = TypeVar("_T")
+Steps: TypeAlias = Generator[float, None, _T]
+
+
+class Pace:
+    """When one search has to let others go on, and when it has to end."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._now = clock()
+        self._until = self._now + _SLICE_SECONDS
+        self._deadline = self._now + limits.SCAN_MAX_SECONDS
+
+    def is_due(self) -> bool:
+        """Look at the clock; tell whether this step is over."""
+        self._now = self._clock()
+        return self._now >= self._until
+
+    def is_late(self, spare: float = _SHOW_SECONDS) -> bool:
+        """Tell whether less than `spare` seconds were left of all at the last look."""
+        return self._now >= self._deadline - spare
+
+    def pause(self) -> Iterator[float]:
+        """End a step; the next one begins when the caller comes back."""
+        yield 0.0
+        self._now = self._clock()
+        self._until = self._now + _SLICE_SECONDS

@@ -1,0 +1,163 @@
+"""The folded text of one scope, in path order and laid out for searching.
+
+Rule 1: a text is the folded path, a line end, and the folded content: one substring test
+        answers for both. No term holds a line end, so no match runs over it.
+Rule 2: a shelf is one walk's listing. It never changes but for texts that come in; a later
+        walk makes a new shelf, and searches that hold the old one end on it.
+Rule 3: a long text is compared in windows, so that no comparison takes long. Windows end at
+        line ends; in lines longer than a window they overlap by more than the longest term.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from amux.core.path import PathPrefix
+from amux.memory import limits
+from amux.memory.store import Stamp
+
+# A term is at most 512 bytes, and folding makes no more than eleven bytes of one (U+FDFA).
+_OVERLAP = limits.QUERY_MAX_BYTES * 11
+_EACH = 64  # what a comparison costs beside its bytes, as bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # compared by identity, in C
+class Text:
+    """One file as it was read: its folded text; without a revision it is no document."""
+
+    stamp: Stamp
+    revision: str
+    form: bytes
+    head: bytes
+    windows: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Count the bytes that are kept."""
+        return len(self.form) + len(self.head)
+
+
+@dataclass(frozen=True, slots=True)
+class Deck:
+    """Texts of consecutive documents, as columns for `map`.
+
+    `firsts[d]` is the first window of document d, and `stops` are the ends of blocks: windows
+    that together are about as long as one may be. `long` are the documents of many windows.
+    """
+
+    documents: list[Text]
+    texts: list[bytes]
+    starts: list[int]
+    ends: list[int]
+    firsts: list[int]
+    stops: list[int]
+    long: list[int]
+
+    def merge(self, column: bytearray, count: int) -> bytearray:
+        """Turn one byte a window into one byte a document, for the first `count` documents."""
+        firsts = self.firsts[: count + 1]
+        row = bytearray(map(column.__getitem__, firsts[:count]))
+        for index in self.long[: bisect_left(self.long, count)]:
+            row[index] = 1 in column[firsts[index] : firsts[index + 1]]
+        return row
+
+
+class Shelf:
+    """What one walk of the scope has found, and the texts of it that were read so far."""
+
+    def __init__(
+        self,
+        documents: Mapping[str, Stamp],
+        kept: Mapping[str, Text],
+        *,
+        skipped: int,
+        is_complete: bool,
+        block: int,
+    ) -> None:
+        self.paths = sorted(documents)
+        self.stamps = [documents[path] for path in self.paths]
+        self.skipped = skipped
+        self.is_complete = is_complete
+        self.texts: list[Text | None] = [
+            text if (text := kept.get(path)) and text.stamp == stamp else None
+            for path, stamp in zip(self.paths, self.stamps, strict=True)
+        ]
+        self._block = block
+        self._sizes = [0, *accumulate(stamp.size for stamp in self.stamps)]
+        self._deck: Deck | None = None
+
+    def covered(self, prefix: PathPrefix) -> tuple[int, int]:
+        """Give the range of the documents whose paths begin with a prefix."""
+        length = len(prefix.text)
+        return (
+            bisect_left(self.paths, prefix.text),
+            bisect_right(self.paths, prefix.text, key=lambda path: path[:length]),
+        )
+
+    def legal(self, begin: int, end: int) -> int:
+        """Give the end of what one search may read from `begin` on (limits of files and bytes)."""
+        most = bisect_right(self._sizes, self._sizes[begin] + limits.SCAN_MAX_BYTES) - 1
+        return min(end, begin + limits.SCAN_MAX_FILES, most)
+
+    def ready(self, begin: int, end: int) -> int:
+        """Give the end of the texts from `begin` on that are all here."""
+        try:
+            return self.texts.index(None, begin, end)
+        except ValueError:
+            return end
+
+    def place(self, index: int, text: Text | None) -> None:
+        """Put a text in, or take it out."""
+        self.texts[index] = text
+        self._deck = None
+
+    def index(self, path: str) -> int | None:
+        """Find a document by its path."""
+        index = bisect_left(self.paths, path)
+        return index if index < len(self.paths) and self.paths[index] == path else None
+
+    def deck(self, begin: int, end: int) -> Deck:
+        """Lay out documents whose texts are all here; the whole scope's layout is kept."""
+        if (begin, end) != (0, len(self.paths)):
+            return lay_out([text for text in self.texts[begin:end] if text], self._block)
+        if self._deck is None:
+            self._deck = lay_out([text for text in self.texts if text], self._block)
+        return self._deck
+
+
+def cut_windows(form: bytes, block: int) -> tuple[tuple[int, int], ...]:
+    """Cut a text into windows that no term escapes (rule 3)."""
+    windows = []
+    begin = 0
+    while len(form) - begin > block:
+        stop = form.rfind(b"\n", begin, begin + block) + 1
+        if stop > begin:
+            windows.append((begin, stop))
+        else:
+            stop = begin + block
+            windows.append((begin, min(len(form), stop + _OVERLAP)))
+        begin = stop
+    windows.append((begin, len(form)))
+    return tuple(windows)
+
+
+def lay_out(texts: Sequence[Text], block: int) -> Deck:
+    """Make columns of texts."""
+    deck = Deck([], [], [], [], [0], [], [])
+    size = 0
+    for text in texts:
+        for start, end in text.windows:
+            size += end - start + _EACH
+            if size > block and deck.texts:
+                deck.stops.append(len(deck.texts))
+                size = end - start + _EACH
+            deck.texts.append(text.form)
+            deck.starts.append(start)
+            deck.ends.append(end)
+        if len(text.windows) > 1:
+            deck.long.append(len(deck.documents))
+        deck.documents.append(text)
+        deck.firsts.append(len(deck.texts))
+    deck.stops.append(len(deck.texts))
+    return deck
