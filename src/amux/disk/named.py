@@ -13,7 +13,7 @@ PRIVATE_DIR = 0o700
 PRIVATE_FILE = 0o600
 
 
-def read(path: str, *, max_bytes: int) -> bytes:
+def read(path: str | bytes, *, max_bytes: int) -> bytes:
     """Read a file or a pipe; at most one byte more than `max_bytes`, which tells too much."""
     with open(path, "rb") as file:
         return file.read(max_bytes + 1)
@@ -22,11 +22,12 @@ def read(path: str, *, max_bytes: int) -> bytes:
 def make_private(directory: str, name: str, data: bytes) -> str:
     """Make a folder of our own in `directory`, and in it a private file; gives the file's path."""
     os.mkdir(directory, PRIVATE_DIR)
-    path = os.path.join(directory, name)
+    # A document's name is UTF-8, whatever the locale thinks of names of files.
+    path = os.path.join(os.fsencode(directory), name.encode("utf-8"))
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with open(fd, "wb") as file:
         file.write(data)
-    return path
+    return os.fsdecode(path)
 
 
 def keep_private(path: str) -> None:

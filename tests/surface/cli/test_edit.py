@@ -101,8 +101,13 @@ def test_an_editor_that_replaces_the_file_is_read_by_its_name(editing: Editing) 
         ("file.write_bytes(b'\\xff')\n", "invalid_argument"),
         ("file.write_bytes(b'x' * 600_000)\n", "limit_exceeded"),
         ("CONFLICT\n" + SAVES, "revision_conflict"),
+        (
+            "file.unlink()\nos.umask(0)\n" + SAVES + "assert file.stat().st_mode & 0o77\n"
+            "sys.exit(3)\n",
+            "invalid_argument",
+        ),
     ],
-    ids=["fails", "not utf-8", "too large", "conflict"],
+    ids=["fails", "not utf-8", "too large", "conflict", "made public"],
 )
 def test_on_a_refusal_the_edited_text_stays_in_a_private_file_that_is_named(
     editing: Editing, program: str, code: str

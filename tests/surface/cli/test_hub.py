@@ -1,12 +1,15 @@
 """Starting, stopping and finding a Hub: real processes on a root of their own."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -203,6 +206,63 @@ def test_a_folder_named_like_the_program_is_not_run_as_the_hub(
         [str(script), "hub", "start"], cwd=tmp_path, env=machine.environment, capture_output=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.requirement("M53")
+@pytest.mark.slow
+def test_a_relative_home_is_the_same_for_the_hub_that_is_started(machine: Machine) -> None:
+    machine.environment["AMUX_HOME"] = "relative"
+    folder = machine.home.parent
+    done = subprocess.run(
+        [*AMUX, "hub", "start"], cwd=folder, env=machine.environment, capture_output=True
+    )
+    machine.home = folder / "relative"
+    assert done.returncode == 0, done.stderr
+    assert (folder / "relative" / "run" / "hub.sock").exists()
+
+
+class Holding:
+    """Somebody who holds the lock of a root as a Hub that is just starting does."""
+
+    def __init__(self, home: Path) -> None:
+        (home / "run").mkdir(parents=True)
+        self.lock = (home / "run" / "hub.lock").open("w")
+        self.lock.write('{"pid": 4711}')
+        self.lock.flush()
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+
+@pytest.mark.requirement("M3", "M53")
+@pytest.mark.slow
+def test_a_root_that_is_held_by_somebody_who_never_serves_is_busy(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "START_SECONDS", 3.0)
+    holding = Holding(home)
+    done = Command(home).run("memory", "list")
+    assert done.code == "busy"
+    assert done.details["pid"] == 4711
+    holding.lock.close()
+
+
+@pytest.mark.requirement("M3", "M53")
+@pytest.mark.slow
+def test_whoever_comes_second_is_served_by_the_hub_of_the_first(home: Path) -> None:
+    holding = Holding(home)
+    listener = socket.socket(socket.AF_UNIX)
+
+    def serve_at_last() -> None:
+        wait_for(lambda: process._children and process._children[-1].poll() is not None)
+        listener.bind(str(home / "run" / "hub.sock"))
+        listener.listen()
+
+    process._children.clear()
+    first = threading.Thread(target=serve_at_last)
+    first.start()
+    process.start_hub(config.load({"AMUX_HOME": str(home)}))
+    first.join()
+    listener.close()
+    holding.lock.close()
 
 
 def test_a_build_without_the_hub_says_so(

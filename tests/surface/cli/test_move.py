@@ -1,5 +1,11 @@
 """`memory move`: the bytes are at one of both paths at every instant."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from amux.errors import (
@@ -44,6 +50,7 @@ def test_move_at_a_stale_revision_changes_nothing(amux: Command, hub: FakeHub) -
     assert done.code == "revision_conflict"
     assert done.details["observed"] == R
     assert hub.documents == {"old.md": TEXT}
+    assert set(hub.names()) == {"get"}
 
 
 @pytest.mark.requirement("M51")
@@ -146,3 +153,55 @@ def test_a_hub_that_is_gone_is_told_as_unknown(amux: Command, hub: FakeHub) -> N
     hub.before = refuse
     details = move(amux).details["documents"]
     assert details == {"old.md": "unknown: busy", "new/n.md": "unknown: busy"}
+
+
+@pytest.mark.requirement("M51", "row-22")
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", ["upsert", "forget"])
+def test_a_move_that_is_stopped_at_any_step_leaves_the_bytes(
+    amux: Command, hub: FakeHub, step: str, is_done: bool, number: signal.Signals
+) -> None:
+    """The Hub gets the step; the command is stopped before or after the Hub did it."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def stop(name: str, given: dict[str, object]) -> None:
+        if name == step and hub.names().count(step) == 1:
+            if is_done:
+                getattr(hub, f"_{name}")(**given)
+            children[0].send_signal(number)
+            if number == signal.SIGKILL:
+                children[0].wait()
+            raise Busy("nobody hears this")
+
+    hub.before = stop
+    hub.silent = {step}
+    environment = {"PATH": os.environ["PATH"], "AMUX_HOME": amux.config.home}
+    children.append(
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "amux",
+                "memory",
+                "move",
+                "old.md",
+                "new/n.md",
+                "--expected-revision",
+                R,
+            ],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    )
+    out, err = children[0].communicate(timeout=20)
+    assert out == b""
+    assert TEXT in hub.documents.values()
+    if step == "upsert":
+        assert hub.documents["old.md"] == TEXT
+    if number == signal.SIGINT and children[0].returncode == 130:
+        said = err.decode()
+        found = json.loads(said[said.index("{") : said.index("}") + 1])
+        assert found == {path: revision(hub.documents.get(path)) for path in found}

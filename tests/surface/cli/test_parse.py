@@ -1,5 +1,7 @@
 """The command line is read strictly, against one table."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +128,13 @@ def test_any_line_is_read_or_refused(argv: list[str]) -> None:
         parse.parse(words)
     except AmuxError as refusal:
         assert refusal.code == Code.INVALID_ARGUMENT  # noqa: PT017 - any other is a failure
+
+
+@pytest.mark.requirement("row-12")
+def test_arguments_are_read_as_utf8_under_another_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "iso-8859-1")
+    monkeypatch.setattr(sys, "getfilesystemencodeerrors", lambda: "surrogateescape")
+    assert parse.utf8(["用 é".encode().decode("iso-8859-1")]) == ["用 é"]
 
 
 @pytest.mark.requirement("row-12")

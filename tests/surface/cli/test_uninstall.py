@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Command
-from tests.surface.cli.test_hub import Machine
+from tests.surface.cli.test_hub import Machine, wait_for
 
 
 def everything(top: Path) -> set[str]:
@@ -55,7 +55,9 @@ def test_the_dry_run_lists_what_a_day_of_use_made_and_uninstall_leaves_memory(
         assert set(remove) | set(keep) | {str(machine.home)} == made
         assert everything(tmp_path) >= made - {str(machine.home)}
 
+        held = machine.answer("hub", "status").get("pid")
         removed = machine.answer("uninstall", "--yes")
+        wait_for(lambda: held is None or not Path(f"/proc/{held}").exists())
         assert set(remove) == set(removed["remove"])  # type: ignore[call-overload]
         assert everything(machine.home) == set(keep)
         assert [one.name for one in machine.home.iterdir()] == ["memory"]

@@ -113,6 +113,16 @@ def test_a_write_whose_answer_is_lost_is_not_repeated(amux: Command, hub: FakeHu
     assert hub.names() == ["upsert"]
 
 
+@pytest.mark.requirement("M28", "M53")
+def test_a_read_that_is_not_answered_is_unavailable_and_starts_no_other_hub(
+    amux: Command, hub: FakeHub
+) -> None:
+    hub.silent = {"get"}
+    done = amux.run("memory", "show", "a.md")
+    assert done.code == "unavailable"
+    assert hub.names() == ["get"]
+
+
 @pytest.mark.requirement("M33")
 def test_export_gives_the_exact_bytes_of_many_pages(amux: Command, hub: FakeHub) -> None:
     data = "# 用户 😀\r\nno newline at the end".encode()

@@ -65,7 +65,8 @@ def spelled(value: dict[str, object]) -> str:
 
 def page(ctx: Context, text: str) -> int:
     """Print text that amux wrote: help, a script, an entry to paste."""
-    return _write(ctx, text.encode("utf-8", "backslashreplace"))
+    # Paths in it that are not UTF-8 come out as the bytes that they are.
+    return _write(ctx, text.encode("utf-8", "surrogateescape"))
 
 
 def stored(ctx: Context, data: bytes) -> int:
@@ -77,7 +78,7 @@ def stored(ctx: Context, data: bytes) -> int:
 
 def notice(ctx: Context, text: str) -> None:
     """Tell a person something beside the answer: one line on standard error."""
-    line = visible(" ".join(text.splitlines()))
+    line = visible(" ".join(_legible(text).splitlines()))
     _tell(ctx.stderr, f"amux: {line}\n")
 
 
@@ -126,12 +127,17 @@ def _tell(stderr: Output, text: str) -> None:
 def _printable(value: object) -> object:
     """Make names of files that are not UTF-8 printable, whatever they are nested in."""
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        return _legible(value)
     if isinstance(value, dict):
         return {str(key): _printable(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_printable(one) for one in value]
     return value
+
+
+def _legible(text: str) -> str:
+    """Show bytes of a name that Python could not read: as UTF-8, or escaped."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _escape(found: re.Match[str]) -> str:

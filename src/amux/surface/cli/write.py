@@ -47,7 +47,7 @@ def _content(ctx: Context, file: str) -> bytes:
             output.notice(ctx, "type the document; Ctrl-D ends it")
         return ctx.stdin.read(limits.BODY_MAX_BYTES + 1)
     try:
-        return named.read(file, max_bytes=limits.BODY_MAX_BYTES)
+        return named.read(file.encode("utf-8"), max_bytes=limits.BODY_MAX_BYTES)
     except (OSError, ValueError) as error:
         raise InvalidArgument(
             "the file cannot be read",
