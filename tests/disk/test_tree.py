@@ -78,6 +78,25 @@ def test_what_is_no_ordinary_file_is_named_and_not_read(root: Root, tmp_path: Pa
     assert reason(root, "large.md") == "too_large"
 
 
+@pytest.mark.requirement("M23", "M26")
+def test_a_file_replaced_while_it_is_read_is_the_old_one_or_the_new_one(
+    root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_open = os.open
+
+    def replaced_after(name: str, *args: int, **kwargs: int) -> int:
+        fd = real_open(name, *args, **kwargs)
+        if name == "f.md":
+            (tmp_path / "new").write_bytes(b"new")
+            (tmp_path / "new").rename(tmp_path / "root/sub/f.md")
+        return fd
+
+    monkeypatch.setattr(os, "open", replaced_after)
+    assert root.read("sub/f.md", max_bytes=100) == b"inside"
+    monkeypatch.undo()
+    assert root.read("sub/f.md", max_bytes=100) == b"new"
+
+
 @pytest.mark.requirement("M12")
 def test_a_look_does_not_follow_a_link(root: Root, tmp_path: Path) -> None:
     (tmp_path / "root" / "link.md").symlink_to("sub/f.md")

@@ -243,7 +243,7 @@ def why_not_ordinary(seen: Seen, *, max_bytes: int) -> str | None:
         return "link"
     if seen.kind != "file":
         return "not_regular"
-    if seen.links != 1:
+    if seen.links > 1:  # none at all: it was replaced since it was opened, and is still whole
         return "hard_link"
     return "too_large" if seen.size > max_bytes else None
 

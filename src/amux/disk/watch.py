@@ -81,12 +81,17 @@ class Watch:
             return
         with top:
             identity = (top.device, top.inode)
-        if identity != self._identity or not self.is_complete:
+        if identity != self._identity:
             self._forget_all()
             self._identity = identity
             self._start()
+        elif not self.is_complete:
+            # Notices would be of no use, and to end them takes the kernel a while.
+            self._forget_all()
+            self._identity = identity
+            self._to_scan[""] = None
         elif self._notices is None:
-            self._to_scan.setdefault("")  # and from there down
+            self._start()
         else:
             # Nobody is told here when another name of a file comes or goes elsewhere.
             self._to_look.update(dict.fromkeys(self._linked))
