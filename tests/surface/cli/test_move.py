@@ -21,6 +21,7 @@ from tests.support.fake_hub import ABSENT, FakeHub, revision
 
 TEXT = "# long enough for two pages 用户\n".encode()
 R = revision(TEXT)
+MOVE = ["memory", "move", "old.md", "new/n.md", "--expected-revision", R]
 
 
 def move(amux: Command, *, expected: str = R) -> Done:
@@ -177,21 +178,10 @@ def test_a_move_that_is_stopped_at_any_step_leaves_the_bytes(
 
     hub.before = stop
     hub.silent = {step}
-    environment = {"PATH": os.environ["PATH"], "AMUX_HOME": amux.config.home}
     children.append(
         subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "amux",
-                "memory",
-                "move",
-                "old.md",
-                "new/n.md",
-                "--expected-revision",
-                R,
-            ],
-            env=environment,
+            [sys.executable, "-m", "amux", *MOVE],
+            env={"PATH": os.environ["PATH"], "AMUX_HOME": amux.config.home},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )

@@ -164,4 +164,6 @@ def _short(revision: object) -> str:
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "nothing"
     return str(value)
