@@ -52,6 +52,7 @@ def owned(config: Config, *, allow_network_fs: bool = False) -> Iterator[Root]:
         upgrade.ensure_folder(root, home.RUN_DIR)
         holder = lock.Holder.take(root, f"{home.RUN_DIR}/{home.LOCK_FILE}", {"pid": os.getpid()})
         try:
+            upgrade.sweep(root)
             upgrade.bring_up(root, os.urandom)
             yield root
         finally:
@@ -80,8 +81,9 @@ def hub(
         about=About(
             version=__version__,
             pid=os.getpid(),
-            root=config.home,
-            socket=socket_path,
+            # A name of a folder need not be UTF-8; what is told about it must be.
+            root=tree.shown(config.home),
+            socket=tree.shown(socket_path),
             platform={"system": sys.platform, "missing": list(MISSING.get(sys.platform, ()))},
         ),
         access=Access(owner_uid=os.stat(config.home).st_uid, effective=effective),

@@ -13,7 +13,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 
 import uvicorn
@@ -37,6 +37,7 @@ def serve(
     config: Config, *, clock: Callable[[], float], allow_network_fs: bool, is_background: bool
 ) -> int:
     """Serve until told to stop; the exit status is 0, or 1 after a failed write."""
+    os.umask(0o077)  # the log and what libraries make are nobody else's either
     with compose.owned(config, allow_network_fs=allow_network_fs) as root:
         path = _socket_path(config, root)
         with _listening(path) as listener:
@@ -53,7 +54,8 @@ def serve(
                 )
                 server.run_app(app, listener)
             _LOG.info("hub %d ends", os.getpid())
-            atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
+            with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
+                atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
             return 1 if server.has_failed else 0
 
 
