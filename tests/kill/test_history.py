@@ -70,7 +70,7 @@ def simulated(seed: int, *, fault: str = "", calls: int = 150, callers: int = 5)
     known = [ABSENT] * callers
     events = []
     for _, begun, ended, who, number in sorted(planned):
-        is_faulty = chance.random() < 0.05
+        is_faulty = chance.random() < 0.1
         is_lost = chance.random() < 0.02
         kind = chance.choice(["read", "read", "put", "put", "remove"])
         expected, new = known[who], f"r{number}" if kind == "put" else ABSENT

@@ -98,6 +98,16 @@ def discard(folder: Handle, temporary: str) -> None:
         unlink(folder, temporary)
 
 
+def sweep(folder: Folder) -> None:
+    """Remove the temporaries that a crash left in a directory; only names that we alone make."""
+    for name in list(folder.names()):
+        if not is_temporary(name):
+            continue
+        seen = folder.look(name)
+        if seen and seen.kind == "file":
+            discard(folder, name)
+
+
 def write_all(fd: int, data: bytes) -> None:
     """Write every byte: a single write may be short, on a full disk above all."""
     rest = memoryview(data)

@@ -45,6 +45,18 @@ def bring_up(root: Root, random_bytes: Callable[[int], bytes]) -> None:
         atomic.replace(root, home.LAYOUT_FILE, f"{number + 1}\n".encode("ascii"))
 
 
+def sweep(root: Root) -> None:
+    """Remove the temporaries that a crash left beside the Hub's own files (M23).
+
+    Those among the documents are the store's to remove.
+    """
+    for name in ("", home.HUB_DIR, home.RUN_DIR):
+        folder = root.folder(name)
+        if folder is not None:
+            with folder:
+                atomic.sweep(folder)
+
+
 def ensure_folder(root: Root, name: str) -> None:
     """Make a folder of the layout, durably, unless it is there."""
     try:

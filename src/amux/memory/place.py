@@ -88,7 +88,7 @@ def prune(root: Root, top: str, place: str) -> None:
 
 
 def sweep(root: Root) -> None:
-    """Remove the temporaries that a crash left behind; only names that we alone make."""
+    """Remove the temporaries that a crash left behind, in every directory."""
     places = [""]
     while places:
         place = places.pop()
@@ -97,12 +97,11 @@ def sweep(root: Root) -> None:
             if folder is None:
                 continue
             with folder:
+                atomic.sweep(folder)
                 for name in list(folder.names()):
                     seen = folder.look(name)
                     if seen and seen.kind == "folder":
                         places.append(f"{place}/{name}" if place else name)
-                    elif seen and seen.kind == "file" and atomic.is_temporary(name):
-                        atomic.discard(folder, name)
 
 
 def _require_no_twin(folder: Folder, segment: str) -> None:

@@ -1,0 +1,296 @@
+"""The Hub killed, or failed by the disk, at each system call of a write; then it starts again.
+
+Row 3 of the acceptance table, on the real process: whole old or whole new, no temporary left,
+nothing else changed, quota figures equal to a recount, and the next command works.
+"""
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from amux.errors import AmuxError
+from tests.kill import tracer
+from tests.kill.home import Home, revision_of, until
+from tests.kill.tracer import CHANGING, attached
+
+OLD, NEW = b"old text, the longer one of both\n", b"new text\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write to interrupt: the document before and after, and the kills it offers at least."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    steps: dict[str, int] = field(default_factory=dict)
+
+    def prepare(self, home: Home) -> None:
+        """Put the document as it is before."""
+        found = home.on_disk(self.path)
+        if found != self.before:
+            self._ask(home, found, self.before)
+        if self.before is None:
+            # A crash may leave a new directory empty; the next create would not make it again.
+            shutil.rmtree((home.memory_dir / self.path).parents[1], ignore_errors=True)
+
+    def make(self, home: Home) -> None:
+        """Ask for the write; raises the refusal."""
+        self._ask(home, self.before, self.after)
+
+    def _ask(self, home: Home, old: bytes | None, new: bytes | None) -> None:
+        given = {"path": self.path, "expected_revision": revision_of(old)}
+        if new is None:
+            home.ask("forget", **given)
+        else:
+            home.ask("upsert", **given, content=new.decode())
+
+
+WRITES = {
+    "replace": Write(
+        path="work/a.md",
+        before=OLD,
+        after=NEW,
+        steps={"openat": 2, "write": 2, "fsync": 2, "renameat2": 1, "unlinkat": 1},
+    ),
+    "create": Write(
+        path="new/folder/b.md",
+        before=None,
+        after=NEW,
+        steps={"openat": 2, "write": 2, "fsync": 4, "renameat2": 1, "mkdirat": 2},
+    ),
+    "forget": Write(
+        path="gone/c.md",
+        before=OLD,
+        after=None,
+        steps={"openat": 1, "write": 1, "fsync": 1, "unlinkat": 2},
+    ),
+}
+
+
+def require_sound(home: Home, write: Write) -> None:
+    """Compare everything that the running Hub says with what stands on the disk."""
+    assert not home.temporaries()
+    assert home.on_disk("keep.md") == OLD
+    listed = home.listed()
+    assert listed == home.expected_list()
+    assert home.counted() == home.recount()
+    word = "text"
+    hits = home.ask("search", query=word, path_prefix=write.path)["hits"]
+    found = home.on_disk(write.path)
+    assert [hit["revision"] for hit in hits] == ([revision_of(found)] if found else [])
+
+
+def shown(home: Home, path: str) -> bytes | None:
+    """Read a document by the command line, which starts a Hub where none runs."""
+    done = home.amux("memory", "show", path)
+    assert done.returncode == 0, done.stderr.decode()
+    answer = json.loads(done.stdout)
+    assert answer["revision"] == revision_of(home.on_disk(path))
+    return answer["content"].encode() if answer["exists"] else None
+
+
+@pytest.fixture
+def full_home(home: Home) -> Home:
+    """A home in which the smallest mistake of the quota would show."""
+    home.enable()
+    home.fill()
+    (home.memory_dir / "keep.md").write_bytes(OLD)
+    assert shown(home, "keep.md") == OLD
+    return home
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("M20", "M23", "M53", "row-3", "bug-6")
+@pytest.mark.parametrize("name", WRITES)
+def test_a_hub_killed_at_any_step_of_a_write_leaves_old_or_new(full_home: Home, name: str) -> None:
+    home, write = full_home, WRITES[name]
+    outcomes = set()
+    for call in CHANGING:
+        kills = 0
+        for count in itertools.count(1):
+            write.prepare(home)
+            before = home.pid()
+            is_acknowledged = True
+            with attached(before, call, f"signal=KILL:when={count}"):
+                try:
+                    write.make(home)
+                except AmuxError as refusal:
+                    assert refusal.code == "outcome_unknown"
+                    is_acknowledged = False
+            if is_acknowledged:
+                break
+            home.await_end()
+            kills += 1
+            found = shown(home, write.path)
+            assert home.pid() != before
+            assert found in (write.before, write.after), (call, count)
+            outcomes.add(found)
+            require_sound(home, write)
+        assert kills >= write.steps.get(call, 0), call
+    # Both sides of the rename were met, or the kills were not where they should be.
+    assert outcomes == {write.before, write.after}
+    assert home.on_disk(write.path) == write.after
+    home.kill_hub()
+    assert shown(home, write.path) == write.after
+    require_sound(home, write)
+
+
+# What the caller learns when the first, second, ... of these calls fails; `!` where the Hub ends
+# after it, because nobody can say any more what the disk holds.
+FAILURES = {
+    "replace": {
+        "fsync": ["not_saved", "outcome_unknown!"],
+        "renameat2": ["not_saved"],
+        "unlinkat": ["outcome_unknown!"],
+        "mkdirat": [],
+    },
+    "create": {
+        "fsync": ["not_saved!", "not_saved!", "not_saved", "outcome_unknown!"],
+        "renameat2": ["not_saved"],
+        "unlinkat": [],
+        "mkdirat": ["not_saved", "not_saved"],
+    },
+    "forget": {
+        "fsync": ["outcome_unknown!"],
+        "renameat2": [],
+        "unlinkat": ["not_saved", "saved"],
+        "mkdirat": [],
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("M23", "M28", "M53")
+@pytest.mark.parametrize("name", WRITES)
+def test_a_disk_that_fails_at_any_step_is_told_as_it_is(full_home: Home, name: str) -> None:
+    home, write = full_home, WRITES[name]
+    home.kill_hub()
+    for call, expected in FAILURES[name].items():
+        outcomes = []
+        for count in itertools.count(1):
+            home.start()
+            write.prepare(home)
+            outcome = with_failure(home, write, call, count)
+            if outcome is None:
+                home.kill_hub()
+                break
+            outcomes.append(outcome)
+            found = home.on_disk(write.path)
+            if outcome.startswith("saved"):
+                assert found == write.after
+            elif outcome.startswith("not_saved"):
+                assert found == write.before
+                assert not home.temporaries()
+            # A Hub that ended is started by this command, and reads the truth from the disk.
+            assert shown(home, write.path) == found
+            assert found in (write.before, write.after)
+            require_sound(home, write)
+            home.kill_hub()
+        assert outcomes == expected, call
+
+
+def with_failure(home: Home, write: Write, call: str, count: int) -> str | None:
+    """Make a write while one system call of it fails; None where it came to no such call."""
+    assert home.process is not None
+    log = home.home.parent / "trace"
+    outcome = "saved"
+    with attached(home.process.pid, call, f"error=EIO:when={count}", log=log):
+        try:
+            write.make(home)
+        except AmuxError as refusal:
+            outcome = str(refusal.code)
+        if "(INJECTED)" not in log.read_text():
+            assert outcome == "saved"
+            return None
+    try:
+        home.ask("upsert", path="keep.md", content=OLD.decode(), expected_revision=revision_of(OLD))
+    except AmuxError as refusal:
+        assert refusal.code == "unavailable"
+        assert home.process.wait(15) == 1
+        return f"{outcome}!"
+    return outcome
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("M6", "M23", "M53")
+def test_a_hub_killed_at_any_step_of_a_setting_has_the_old_one_or_the_new(home: Home) -> None:
+    home.enable()
+    assert home.amux("memory", "list").returncode == 0
+    kills = 0
+    for call in CHANGING:
+        for count in itertools.count(1):
+            assert home.amux("system", "config", "set", "memory.enabled", "true").returncode == 0
+            with attached(home.pid(), call, f"signal=KILL:when={count}"):
+                done = home.cli("system", "config", "set", "memory.enabled", "false")
+                assert done.returncode in {0, 6}, done.stderr.decode()
+            if done.returncode == 0:
+                break
+            home.await_end()
+            kills += 1
+            done = home.amux("memory", "list")
+            is_enabled = json.loads((home.home / "hub/settings.json").read_text())["memory_enabled"]
+            assert done.returncode == (0 if is_enabled else 4), done.stderr.decode()
+            assert not home.temporaries()
+    assert kills >= 6
+
+
+STARTING = (
+    "mkdir", "mkdirat", "fsync", "ftruncate", "rename", "renameat", "unlink", "bind", "listen",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("M2", "M3", "M23", "M53")
+def test_a_start_killed_at_any_step_blocks_no_later_start(home: Home, tmp_path: Path) -> None:
+    kills = 0
+    for call in STARTING:
+        for count in itertools.count(1):
+            fresh = Home(tmp_path / f"{call}-{count}")
+            try:
+                if not start_killed(fresh, call, count):
+                    break
+                kills += 1
+                done = fresh.amux("memory", "list")
+                assert done.returncode == 4, done.stderr.decode()
+                assert (
+                    json.loads(done.stderr.splitlines()[-1])["error"]["code"] == "memory_disabled"
+                )
+                assert not fresh.temporaries(), (call, count)
+                assert len(fresh.hubs()) == 1
+            finally:
+                fresh.end()
+    assert kills >= 15
+
+
+def start_killed(home: Home, call: str, count: int) -> bool:
+    """Start a Hub that is killed at one system call; False where it came to no such call."""
+    starting = subprocess.Popen(
+        [tracer.strace(), "-f", "-o", "/dev/null"]
+        + ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={count}"]
+        + [sys.executable, "-m", "amux", "hub", "serve"],
+        env=home.environment,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: starting.poll() is not None or is_answering(home), "the Hub to start or die")
+        return not is_answering(home)
+    finally:
+        home.end()
+        starting.kill()
+        starting.wait()
+        home.await_end()
+
+
+def is_answering(home: Home) -> bool:
+    try:
+        home.ask("status", wait_seconds=1.0)
+    except AmuxError:
+        return False
+    return True

@@ -1,0 +1,43 @@
+"""strace at a running Hub: it stops, fails or kills at one system call, in whatever thread.
+
+Counts (`when=`) are those of each thread since the tracer came; a Hub makes a write in one thread.
+"""
+
+import contextlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+# What changes the disk, and what leads up to it. `write` is also how a thread tells the loop that
+# it is done, and how the loop answers.
+CHANGING = (
+    "openat", "write", "fsync", "rename", "renameat", "renameat2", "unlink", "unlinkat",
+    "mkdir", "mkdirat", "ftruncate",
+)  # fmt: skip
+
+
+def strace() -> str:
+    """Find strace; these tests prove nothing without it, so its absence is a failure."""
+    found = shutil.which("strace")
+    assert found, "strace is needed: apt-get install strace"
+    return found
+
+
+@contextlib.contextmanager
+def attached(pid: int, call: str, inject: str, *, log: Path = Path("/dev/null")) -> Iterator[None]:
+    """Do to one system call of a process what `inject` says, as long as the block runs."""
+    tracer = subprocess.Popen(
+        [strace(), "-f", "-p", str(pid), "-e", f"trace={call}", "-e", f"inject={call}:{inject}"]
+        + ["-o", str(log)],
+        stderr=subprocess.PIPE,
+    )
+    assert tracer.stderr is not None
+    try:
+        said = tracer.stderr.readline()
+        assert b"attached" in said, said
+        yield
+    finally:
+        # Asked politely, it may wait for ever for threads that the kernel has already buried.
+        tracer.kill()
+        tracer.communicate()
