@@ -18,7 +18,9 @@ MAX_SEGMENT_BYTES = 100  # file systems stop at 255 bytes; room is left for thei
 
 _FORBIDDEN = frozenset(':*?"<>|')
 _DRIVE = re.compile(r"[A-Za-z]:")
-_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\.|$)", re.IGNORECASE)
+_RESERVED = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)", re.IGNORECASE
+)
 # Invisible or not yet assigned: two names that look alike must not differ.
 _BAD_CATEGORIES = {
     "Cc": "control_character",
