@@ -16,6 +16,7 @@ class FakeView:
         self.documents: dict[str, Stamp] = {}
         self.skipped = 0
         self.is_complete = True
+        self.names_a_step = 1
         self.reads: list[str] = []
         self.before_read: Callable[[str], None] | None = None
         for path, data in (documents or {}).items():
@@ -40,7 +41,7 @@ class FakeView:
         for number, path in enumerate(sorted(self._stamps)):
             if path in self._stamps:
                 self.documents[path] = self._stamps[path]
-            if number % 16 == 0:
+            if number % self.names_a_step == 0:
                 yield
 
     def read(self, path: str) -> bytes | None:
