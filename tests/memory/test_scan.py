@@ -182,6 +182,15 @@ def test_operators_quotes_and_widths_are_literal() -> None:
     assert paths(ask(scope, "a.*b")) == []
 
 
+@pytest.mark.requirement("M35")
+def test_no_term_escapes_between_two_windows_of_a_long_line(matcher: str) -> None:
+    block = 64 if matcher == "plain" else 32 * 1024
+    for before in range(block - 20, block + 3):
+        line = "x" * (before - len("a.md\n")) + "the-needle" + "x" * 90
+        assert paths(ask({"a.md": line, "b.md": "x" * 2 * block}, "the-needle")) == ["a.md"]
+    assert paths(ask({"a.md": "\ufdfa" * 20_000 + "z"}, "\ufdfa" * 160 + "z")) == ["a.md"]
+
+
 @pytest.mark.requirement("row-7", "M41")
 def test_chinese_questions_without_blanks_find_their_note_among_the_first_three() -> None:
     search = Scan(FakeView({p: text.encode() for p, text in notes().items()}), clock=Clock())

@@ -1,7 +1,8 @@
 import json
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amux.core.text import json_length, to_json
@@ -168,6 +169,24 @@ def test_no_answer_is_longer_than_its_budget(
     assert json.loads(body)["hits"] == [json.loads(to_json(hit.plain())) for hit in hits]
 
 
+@pytest.mark.requirement("M17", "M38")
+@pytest.mark.parametrize("count", [1, 5, 20])
+def test_an_answer_may_be_full_to_the_last_byte_but_no_further(count: int) -> None:
+    longest = 0
+    for length in range(1, 120):
+        shell = Hit(path="p" * length, revision="f" * 64, line=1, snippet_line=1, snippet="",
+                    truncated=False, matched_terms=(0,))  # fmt: skip
+        terms = tuple(TermCount("t" * 500, 1) for _ in range(6))
+        found = Found(terms=terms, scanned_files=1, skipped_files=0, incomplete=False,
+                      truncated=False, relaxed=False)  # fmt: skip
+        shown, budget = share(found, [shell] * count)
+        hits = (replace(shell, snippet="x" * budget),) * shown
+        size = len(to_json(replace(found, hits=hits).plain()))
+        longest = max(longest, size)
+        assert size <= limits.ANSWER_MAX_BYTES
+    assert count < 20 or longest > limits.ANSWER_MAX_BYTES - count
+
+
 @pytest.mark.requirement("M38")
 @given(nasty, st.integers(1, 8), st.integers(80, 320), st.sampled_from([0, 1, 2]))
 def test_a_snippet_is_whole_lines_of_the_text_or_a_window_of_one(
@@ -194,6 +213,8 @@ def test_a_snippet_is_whole_lines_of_the_text_or_a_window_of_one(
 
 
 @pytest.mark.requirement("M38")
+@example("a" * 200, "b" * 200, 80)
+@example("\x01" * 200, "b" * 200, 80)
 @given(
     st.text(st.sampled_from("aé，Ａ记🙂e\u0301ﬁß \x01"), max_size=3000),
     st.text(st.sampled_from("aé，Ａ记🙂ﬁß \x01"), max_size=3000),
