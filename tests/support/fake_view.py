@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from amux.memory.document import is_content
 from amux.memory.store import Stamp
 
 
@@ -49,4 +50,5 @@ class FakeView:
         if self.before_read:
             self.before_read(path)
         self.reads.append(path)
-        return self._data.get(path)
+        data = self._data.get(path)
+        return data if data is not None and is_content(data) else None

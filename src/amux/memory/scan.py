@@ -19,7 +19,6 @@ from operator import ge
 from amux.core import revision
 from amux.core.path import PathPrefix
 from amux.memory import limits
-from amux.memory.document import is_content
 from amux.memory.fold import fold, pieces
 from amux.memory.pace import Pace, Steps
 from amux.memory.search import Found, Hit, Query, TermCount, matched, rank, share
@@ -252,7 +251,7 @@ class Scan:
 
 def _text(path: str, stamp: Stamp, data: bytes | None, pace: Pace) -> Steps[Text]:
     """Fold a document, or say that there is none."""
-    if data is None or not is_content(data):
+    if data is None:
         return Text(stamp=stamp, revision="", form=b"", head=b"", windows=((0, 0),))
     name = fold(path.encode("utf-8")) + b"\n"
     parts = [name]
