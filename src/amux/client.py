@@ -104,10 +104,13 @@ def _more(connection: socket.socket) -> bytes:
 
 
 def _not_sent(error: OSError) -> AmuxError:
+    # No errno: the path is longer than a socket's may be. A Hub of such a root records where its
+    # socket is, so that no Hub has run there yet, and nobody listens.
+    cause = FileNotFoundError if error.errno is None else type(error)
     return Unavailable(
         "the Hub is out of reach",
         hint="start it with `amux hub start`",
-        cause=type(error).__name__,
+        cause=cause.__name__,
     )
 
 

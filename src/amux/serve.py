@@ -132,6 +132,12 @@ def _socket_path(config: Config, root: Root) -> str:
     if len(os.fsencode(usual)) <= home.SOCKET_MAX_BYTES:
         return usual
     short = os.path.join(_private_dir(config), home.short_socket_name(config.home))
+    if len(os.fsencode(short)) > home.SOCKET_MAX_BYTES:
+        raise InvalidArgument(
+            "no path for the Hub's socket is short enough",
+            hint="choose a shorter AMUX_HOME, or set XDG_RUNTIME_DIR or TMPDIR to a short folder",
+            reason="socket_dir",
+        )
     atomic.replace(root, record, os.fsencode(short))
     return short
 
