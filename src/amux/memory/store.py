@@ -86,7 +86,7 @@ class DocumentStore(Protocol):
     """Documents of all scopes."""
 
     def read(self, scope: Scope, path: DocPath) -> Document:
-        """Read what is on disk now, pending or not. Refuses a file that is no document: `Corrupt`."""
+        """Read what is on disk now, pending or not; a file that is no document is `Corrupt`."""
         ...
 
     def pending(self, scope: Scope, path: DocPath | None = None) -> Ticket | None:
@@ -106,7 +106,7 @@ class DocumentStore(Protocol):
         ...
 
     def remove(self, scope: Scope, path: DocPath, expected: str) -> str:
-        """Remove a document at `expected`; answer the revision that was there, or `absent` (M21)."""
+        """Remove a document at `expected`; give the revision that was there, or `absent` (M21)."""
         ...
 
     def broken(self, scope: Scope) -> list[Broken]:
