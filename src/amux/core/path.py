@@ -149,6 +149,8 @@ def _require_segment(segment: str, *, argument: str, finished: bool = True) -> N
 
 
 def _require_characters(segment: str, argument: str) -> None:
+    if segment.isascii() and segment.isprintable() and _FORBIDDEN.isdisjoint(segment):
+        return  # nearly every name; a walk of a full scope asks a thousand times
     for character in segment:
         reason = _BAD_CATEGORIES.get(unicodedata.category(character))
         if character in _FORBIDDEN:
