@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 
 from amux.core import revision
 from amux.core.identity import Scope
@@ -111,9 +112,12 @@ class Files:
         require_content(data)
         partition = self._partition(scope)
         deadline = self._deadline()
+        write = _Write(
+            path=path, data=data, new=revision.of(data), expected=expected, deadline=deadline
+        )
         try:
             while True:
-                done = self._try_put(partition, path, data, expected, deadline)
+                done = self._try_put(partition, write)
                 if done is not None:
                     return done
                 # Something changed between check and rename: look again, until the deadline.
@@ -172,78 +176,75 @@ class Files:
 
     # --- one attempt to put: admit, stage, commit, settle ---
 
-    def _try_put(
-        self, partition: Partition, path: DocPath, data: bytes, expected: str, deadline: float
-    ) -> Put | None:
+    def _try_put(self, partition: Partition, write: "_Write") -> Put | None:
         """Put, or answer None where somebody else changed the place meanwhile."""
-        place = parent(f"{partition.top}/{path.text}")
+        place = parent(f"{partition.top}/{write.path.text}")
         with _definite(), ExitStack() as opened:
-            with partition.lock.held(deadline):
+            with partition.lock.held(write.deadline):
                 folder = self._open(opened, place)
-                before = self._admit(partition, path, folder, data, expected)
-                is_same = before.revision == revision.of(data)
-                if folder is None:
-                    folder = opened.enter_context(self._make(partition, place, deadline))
-            if is_same:
-                self._await(partition, path.text, deadline)
-                return Put(before.revision, changed=False)
+                before = self._admit(partition, write, folder)
+                if write.new != write.expected and folder is None:
+                    folder = opened.enter_context(self._make(partition, place, write.deadline))
+            if write.new == write.expected or folder is None:
+                self._await(partition, write.path.text, write.deadline)
+                return Put(write.expected, changed=False)
             try:
-                temporary = atomic.stage(folder, data)
+                temporary = atomic.stage(folder, write.data)
             except FileNotFoundError:  # a forget found the directory empty and removed it
                 return None
             except OSError:
-                self._prune(partition, place, deadline)
+                self._prune(partition, place, write.deadline)
                 raise
             try:
-                written = self._commit(partition, path, folder, temporary, data, expected, deadline)
+                written = self._commit(partition, write, folder, temporary, before)
             except OutcomeUnknown:
                 raise  # what the temporary holds now is not known either
             except BaseException:
-                atomic.discard(folder, temporary)
-                self._prune(partition, place, deadline)
+                self._drop(partition, write, folder, temporary, place)
                 raise
             if written is None:
-                atomic.discard(folder, temporary)
-                self._prune(partition, place, deadline)
+                self._drop(partition, write, folder, temporary, place)
                 return None
             self._settle(partition, *written)
-        return Put(revision.of(data), changed=True)
+        return Put(write.new, changed=True)
 
     def _admit(
         self,
         partition: Partition,
-        path: DocPath,
+        write: "_Write",
         folder: Folder | None,
-        data: bytes,
-        expected: str,
+        known: Document | None = None,
     ) -> Document:
-        """Decide, with the lock held, whether the write may be; answer what is there now."""
+        """Decide, with the lock held, whether the write may be; answer what is there now.
+
+        `known` is what was there at the expected revision: to compare is cheaper than to hash.
+        """
         self._require_working()
-        before = _document(folder, path.name)
-        revision.require(before.revision, expected)
+        before = _document(folder, write.path.name)
+        if before != known:
+            revision.require(before.revision, write.expected)
         if isinstance(before, Missing):
-            path.require_creatable()
-            require_free(self._root, partition.top, path)
-        require_size(path, data)
-        partition.require_room(before, data)
+            write.path.require_creatable()
+            require_free(self._root, partition.top, write.path)
+        require_size(write.path, write.data)
+        partition.require_room(before, write.data)
         return before
 
     def _commit(
         self,
         partition: Partition,
-        path: DocPath,
+        write: "_Write",
         folder: Folder,
         temporary: str,
-        data: bytes,
-        expected: str,
-        deadline: float,
+        known: Document,
     ) -> "tuple[Pending, atomic.Mark] | None":
         """Compare everything again and rename; None where the place is not the same any more."""
-        with partition.lock.held(deadline), ExitStack() as opened:
+        path = write.path
+        with partition.lock.held(write.deadline), ExitStack() as opened:
             now = self._open(opened, parent(f"{partition.top}/{path.text}"))
             if now is None or not now.is_same(folder):
                 return None
-            before = self._admit(partition, path, folder, data, expected)
+            before = self._admit(partition, write, folder, known)
             pending = partition.pending.begin(path.text)
             try:
                 is_ours = put_in_place(folder, temporary, path.name, before)
@@ -256,6 +257,13 @@ class Files:
                 partition.pending.end(pending)
                 return None
             return pending, self._syncs.mark(folder)
+
+    def _drop(
+        self, partition: Partition, write: "_Write", folder: Folder, temporary: str, place: str
+    ) -> None:
+        """Take back what an attempt made."""
+        atomic.discard(folder, temporary)
+        self._prune(partition, place, write.deadline)
 
     def _unlink(
         self, partition: Partition, folder: Folder, path: str, name: str
@@ -345,6 +353,17 @@ class Files:
         self._failed.set()
         if is_first and self._on_failure:
             self._on_failure()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """One put: what is to be where, under which condition, and until when to try."""
+
+    path: DocPath
+    data: bytes
+    new: str
+    expected: str
+    deadline: float
 
 
 def _document(folder: Folder | None, name: str) -> Document:
