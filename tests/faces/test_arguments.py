@@ -1,5 +1,6 @@
 """Arguments that are unknown, doubled, missing or of the wrong type, on every face."""
 
+import hashlib
 import json
 
 import pytest
@@ -141,17 +142,31 @@ def test_a_number_too_large_for_any_file_is_refused_and_breaks_nothing(faces: Fa
     assert faces.cli.get("ranges/b.md", offset="9" * 400).code == "invalid_argument"
 
 
-@pytest.mark.requirement("M14", "M48")
-def test_content_with_a_nul_is_refused_alike_and_other_controls_are_kept(
-    faces: Faces, folder: str
-) -> None:
+@pytest.mark.requirement("M14", "M48", "M78")
+@pytest.mark.parametrize("control", ["\0", "\x01", "\x1b", "\x7f", "\x9b"], ids=ascii)
+def test_content_with_a_control_is_refused_alike(faces: Faces, folder: str, control: str) -> None:
     path = f"{folder}/zero.md"
-    error = one_refusal([face.upsert(path, "a\0b") for face in faces.all], "invalid_argument")
-    assert error["details"] == {"argument": "content", "at": 1}
-    controls = "".join(map(chr, [*range(1, 32), 127, *range(128, 160)]))
+    said = [face.upsert(path, f"a\n{control}b") for face in faces.all]
+    error = one_refusal(said, "invalid_argument")
+    assert error["details"] == {
+        "argument": "content",
+        "reason": "invisible_text",
+        "character": f"U+{ord(control):04X}",
+        "line": 2,
+        "at": 2,
+    }
+
+
+@pytest.mark.requirement("M14")
+def test_controls_that_are_in_a_document_are_read_alike(faces: Faces, folder: str) -> None:
+    path = f"{folder}/controls.md"
+    data = "".join(map(chr, [*range(1, 32), 127, *range(128, 160)])).encode()
     for face in faces.all:
-        revision = face.upsert(path, controls).revision
-        assert face.read_all(path) == controls.encode()
+        # Forgetting the last document of a folder takes the folder too.
+        (faces.hub.memory_dir / folder).mkdir(exist_ok=True)
+        (faces.hub.memory_dir / path).write_bytes(data)
+        assert face.read_all(path) == data
+        revision = hashlib.sha256(data).hexdigest()
         assert face.forget(path, revision).answer["already_absent"] is False
 
 

@@ -38,9 +38,13 @@ GLOBAL = Scope("global")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """The answer of access: this actor, for this principal, in this scope, now."""
+    """The answer of access: this actor, for this principal, in this scope, now.
+
+    `may_vouch`: this is a person, who may say that what looks like a secret is none (M77).
+    """
 
     actor: Actor
     principal: str
     scope: Scope
     is_administrator: bool
+    may_vouch: bool = False

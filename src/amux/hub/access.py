@@ -30,6 +30,7 @@ class Access:
             principal=LOCAL,
             scope=scope_of(self._effective.isolation_policy, LOCAL),
             is_administrator=True,
+            may_vouch=True,  # the owner's own socket (M77)
         )
 
     def data(self, actor: PeerActor) -> Grant:

@@ -60,10 +60,24 @@ class Hub:
         grant = self._access.data(actor)
         return self._memory.get(grant.scope, path, part)
 
-    def upsert(self, actor: PeerActor, path: DocPath, data: bytes, expected: str) -> Written:
-        """Replace or create a document."""
+    def upsert(
+        self,
+        actor: PeerActor,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        *,
+        allow_secret_like: bool = False,
+    ) -> Written:
+        """Replace or create a document; only a person vouches for what is shaped like a secret."""
         grant = self._access.data(actor)
-        return self._memory.upsert(grant.scope, path, data, expected)
+        return self._memory.upsert(
+            grant.scope,
+            path,
+            data,
+            expected,
+            allow_secret_like=allow_secret_like and grant.may_vouch,
+        )
 
     def forget(self, actor: PeerActor, path: DocPath, expected: str) -> Forgotten:
         """Remove a document."""

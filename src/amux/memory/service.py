@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias, TypeVar
 
-from amux.core import cursor, revision
+from amux.core import cursor, guard, revision
 from amux.core.identity import Scope
 from amux.core.path import DocPath, PathPrefix
 from amux.core.text import to_json
@@ -112,17 +112,27 @@ class Memory:
         yield from self._settled(self._store.pending(scope, path))
         return document.cut(path, found, part)
 
-    def upsert(self, scope: Scope, path: DocPath, data: bytes, expected: str) -> Written:
+    def upsert(
+        self,
+        scope: Scope,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        *,
+        allow_secret_like: bool = False,
+    ) -> Written:
         """Replace or create a document; on return it survives a power loss.
 
-        Refuses content that is no document (`invalid_argument`), one too large
-        (`limit_exceeded`), a full scope (`quota_exceeded`), a document that is not at
-        `expected` (`revision_conflict`), a disk that does not take it (`not_saved`).
+        Refuses content that is no document or holds invisible text (`invalid_argument`), one
+        too large (`limit_exceeded`), a secret (`secret_detected`), a full scope
+        (`quota_exceeded`), a document that is not at `expected` (`revision_conflict`), a disk
+        that does not take it (`not_saved`).
         """
         if expected == revision.ABSENT:
             path.require_creatable()
         document.require_content(data)
         document.require_size(path, data)
+        guard.require_clean(data.decode("utf-8"), allow_secret_like=allow_secret_like)
         put = self._store.put(scope, path, data, expected)
         return Written(path.text, put.revision, put.changed)
 

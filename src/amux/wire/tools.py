@@ -5,21 +5,30 @@ Rule 2: the five tools together, as `tools/list` shows them, stay under 2,400 by
 Rule 3: `TABLE_VERSION` grows with every change that a client could notice.
 """
 
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 SERVER_NAME = "amux"
 VERSION_HEADER = "amux-version"  # of the RPC: an answer says the release of its Hub
 INSTRUCTIONS = "Shared memory of this user: read MEMORY.md once, search before asking."
 
 
 class Argument:
-    """One argument of a call; `kind` is a JSON type."""
+    """One argument of a call; `kind` is a JSON type. No agent is told of one `for_people`."""
 
-    __slots__ = ("about", "is_required", "kind", "name")
+    __slots__ = ("about", "is_for_people", "is_required", "kind", "name")
 
-    def __init__(self, name: str, kind: str, *, required: bool = False, about: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        *,
+        required: bool = False,
+        for_people: bool = False,
+        about: str = "",
+    ) -> None:
         self.name = name
         self.kind = kind
         self.is_required = required
+        self.is_for_people = for_people
         self.about = about
 
 
@@ -44,6 +53,16 @@ class Call:
     def is_write(self) -> bool:
         """Tell whether a lost answer leaves the outcome unknown."""
         return not self.annotations.get("readOnlyHint", False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name its arguments."""
+        return tuple(argument.name for argument in self.arguments)
+
+    def for_agents(self) -> "Call":
+        """Give the call as a tool: without the arguments that are for people (M77)."""
+        kept = [argument for argument in self.arguments if not argument.is_for_people]
+        return Call(self.name, *kept, about=self.about, annotations=self.annotations)
 
 
 _READ = {"readOnlyHint": True, "openWorldHint": False}
@@ -88,6 +107,7 @@ UPSERT = Call(
     _PATH,
     Argument("content", "string", required=True, about="the whole new Markdown"),
     _EXPECTED,
+    Argument("allow_secret_like", "boolean", for_people=True),
     about="Replace or create a whole memory document. On revision_conflict read, merge, retry.",
     annotations=_WRITE,
 )
@@ -124,7 +144,7 @@ STATUS = Call("status", annotations=_READ)
 STOP = Call("stop", annotations=_WRITE)
 ADMIN_CALLS = {call.name: call for call in (SET, STATUS, STOP)}
 
-TOOLS = {f"memory_{call.name}": call for call in (SEARCH, GET, UPSERT, FORGET)} | {
+TOOLS = {f"memory_{call.name}": call.for_agents() for call in (SEARCH, GET, UPSERT, FORGET)} | {
     CONTINUE.name: CONTINUE
 }
 
