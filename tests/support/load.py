@@ -18,7 +18,7 @@ from pathlib import Path
 
 from amux.client import Client
 from amux.errors import AmuxError, Busy, OutcomeUnknown, RevisionConflict, Unavailable
-from tests.support.history import ABSENT, NEVER, Event
+from tests.model.linearizable import ABSENT, NEVER, Call, Result
 
 SPAWN = multiprocessing.get_context("spawn")
 FOLDER = "load/"
@@ -62,7 +62,7 @@ class Caller:
         except Busy:
             return True  # nothing was done
         except AmuxError as fault:
-            self._write(FAULT, Event(kind=str(fault.code), begun=begun, ended=begun))
+            self._write(FAULT, Call(begun, begun, kind, result=Result(str(fault.code))))
         return True
 
     def read(self, path: str) -> str:
@@ -74,12 +74,8 @@ class Caller:
 
     def _saw(self, path: str, begun: float, revision: str) -> None:
         self._known[path] = revision
-        self._write(
-            path,
-            Event(
-                kind="read", begun=begun, ended=time.monotonic(), answer="saw", observed=revision
-            ),
-        )
+        told = Result("value", revision)
+        self._write(path, Call(begun, time.monotonic(), "get", result=told))
 
     def _search(self) -> None:
         begun = time.monotonic()
@@ -96,45 +92,31 @@ class Caller:
         self._written += 1
         text = f"{WORD} of {self._name}, number {self._written}\n"
         text += self._chance.choice(string.ascii_letters) * self._chance.randrange(3000)
-        self._change("put", path, "upsert", {"content": text})
+        new = hashlib.sha256(text.encode("utf-8")).hexdigest()
+        self._change("upsert", path, new, {"content": text})
 
     def _remove(self, path: str) -> None:
-        self._change("remove", path, "forget", {})
+        self._change("forget", path, ABSENT, {})
 
-    def _change(self, kind: str, path: str, call: str, more: dict[str, object]) -> None:
+    def _change(self, verb: str, path: str, new: str, more: dict[str, object]) -> None:
         expected = self._known[path]
         begun = time.monotonic()
-        answer: str | None = "done"
-        observed = new = ABSENT
+        told: Result | None
         try:
             given = {"path": path, "expected_revision": expected, **more}
-            found = self._client.ask(call, given).value()
-            observed = new = str(found["revision"])
-            if found.get("already_absent"):
-                answer = "already_absent"
+            found = self._client.ask(verb, given).value()
+            assert found["revision"] == new
+            told = Result("gone" if found.get("already_absent") else "done")
+            self._known[path] = new
         except RevisionConflict as conflict:
-            answer, observed = "conflict", str(conflict.details["observed"])
+            self._known[path] = str(conflict.details["observed"])
+            told = Result("conflict", self._known[path])
         except OutcomeUnknown:
-            answer = None
-        if kind == "put" and answer != "done":
-            new = _revision(str(more["content"]))
-        self._write(
-            path,
-            Event(
-                kind=kind,
-                begun=begun,
-                ended=time.monotonic(),
-                expected=expected,
-                new=new,
-                answer=answer,
-                observed=observed,
-            ),
-        )
-        if answer is not None:
-            self._known[path] = observed
+            told = None
+        self._write(path, Call(begun, time.monotonic(), verb, expected, new, told))
 
-    def _write(self, path: str, event: Event) -> None:
-        self._record.write(json.dumps([path, {**asdict(event), "who": self._name}]) + "\n")
+    def _write(self, path: str, call: Call) -> None:
+        self._record.write(json.dumps([path, asdict(call)]) + "\n")
 
 
 def call_until(stop: Flag, name: str, socket_path: str, record: Path) -> None:
@@ -175,22 +157,20 @@ class Load:
         assert all(process.exitcode in {None, 0} for process in self._processes)
 
 
-def recorded(records: Iterable[Path], kills: list[float]) -> dict[str, list[Event]]:
+def recorded(records: Iterable[Path], kills: list[float]) -> dict[str, list[Call]]:
     """Read what callers recorded, by document.
 
     What a call whose answer was lost has done, it has done before the Hub that had it was seen
     to be dead: before the first of `kills` after its end.
     """
-    found: dict[str, list[Event]] = {}
+    found: dict[str, list[Call]] = {}
     for record in records:
         for line in record.read_text(encoding="utf-8").splitlines():
             path, fields = json.loads(line)
-            if fields["kind"] != "read" and fields["answer"] is None and path != FAULT:
+            if fields["result"] is None:
                 later = [moment for moment in kills if moment > fields["ended"]]
                 fields["ended"] = min(later, default=NEVER)
-            found.setdefault(path, []).append(Event(**fields))
+            else:
+                fields["result"] = Result(*fields["result"])
+            found.setdefault(path, []).append(Call(**fields))
     return found
-
-
-def _revision(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
