@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.support.faces import (
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.hub import RunningHub
 from tests.support.mcp_lines import McpProcess, code
+from tests.support.mounts import read_only
 
 STALE = "0" * 64
 
@@ -246,22 +246,6 @@ def test_a_root_that_may_not_be_written_is_permission_denied(tmp_path: Path) -> 
     finally:
         hub.kill()
     assert os.listdir(hub.memory_dir) == ["kept.md"]
-
-
-class read_only:  # noqa: N801 - used as a statement
-    """Mounts a folder over itself, read-only: modes do not stop an owner who is root."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __enter__(self) -> None:
-        for words in (["--bind", str(self.folder), str(self.folder)],
-                      ["-o", "remount,bind,ro", str(self.folder)]):  # fmt: skip
-            done = subprocess.run(["mount", *words], capture_output=True, check=False)
-            assert done.returncode == 0, f"this test mounts, as root: {done.stderr.decode()}"
-
-    def __exit__(self, *_: object) -> None:
-        subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import queue
+import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -174,8 +175,11 @@ class Cli(Face):
         data = content if isinstance(content, bytes) else content.encode("utf-8")
         return self.run("memory", CLI_VERBS.get(verb, verb), *options, "--", *word, stdin=data)
 
+    def spawn(self, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return self.hub.cli(*words, stdin=stdin)
+
     def run(self, *words: str, stdin: bytes = b"") -> Said:
-        done = self.hub.cli(*words, stdin=stdin)
+        done = self.spawn(*words, stdin=stdin)
         if done.returncode:
             assert done.stdout == b""
             text = done.stderr.splitlines()[-1].decode("utf-8")
