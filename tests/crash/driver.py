@@ -24,6 +24,7 @@ from amux.memory.document import Present
 from amux.memory.files import Files
 
 PATHS = ["MEMORY.md", "a/x.md", "a/b/y.md", "p/q/r/z.md", "top.md"]
+OTHERS = ["a/x-{}.md", "a/b/y-{}.md"]
 
 
 def main(arguments: list[str]) -> None:
@@ -46,7 +47,7 @@ def main(arguments: list[str]) -> None:
 def work(store: Files, marks: int, writer: int, seed: int, calls: int) -> None:
     """Write, replace and forget; each writer has paths of its own in folders of all."""
     chance = random.Random(seed * 100 + writer)
-    paths = PATHS if writer == 0 else [f"{path[:-3]}-{writer}.md" for path in PATHS]
+    paths = PATHS if writer == 0 else [path.format(writer) for path in OTHERS]
     for number in range(calls):
         name = chance.choice(paths)
         path = DocPath.parse(name)
