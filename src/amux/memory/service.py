@@ -102,14 +102,20 @@ class Memory:
     ) -> Steps[Found]:
         """Find the documents that hold any of the terms, best first."""
         found = yield from self._scan(scope).search(query, prefix, limit)
-        yield from self._settled(self._store.pending(scope))
+        yield from self._settled(self._store.pending(scope), self._deadline())
         return found
 
     def get(self, scope: Scope, path: DocPath, part: Range) -> Steps[Slice]:
         """Read a part of a document, with the revision of the whole."""
         found = self._store.read(scope, path)
         # The ticket is looked up after the read: a rename that we have seen registered first.
-        yield from self._settled(self._store.pending(scope, path))
+        deadline = self._deadline()
+        while ticket := self._store.pending(scope, path):
+            yield from self._settled(ticket, deadline)
+            before, found = found, self._store.read(scope, path)
+            # What was seen may have been given back to an editor meanwhile (M9): then look again.
+            if found == before:
+                break
         return document.cut(path, found, part)
 
     def upsert(
@@ -176,7 +182,7 @@ class Memory:
             yield 0.0
         else:
             next_cursor = None
-        yield from self._settled(self._store.pending(scope))
+        yield from self._settled(self._store.pending(scope), self._deadline())
         return Listing(tuple(rows), next_cursor)
 
     def check(self, scope: Scope) -> Checked:
@@ -202,9 +208,11 @@ class Memory:
             self._scans.popitem(last=False)
         return scan
 
-    def _settled(self, ticket: Ticket | None) -> Steps[None]:
-        """Wait until what was seen is durable; `busy` after two seconds."""
-        deadline = self._clock() + limits.WAIT_MAX_SECONDS
+    def _deadline(self) -> float:
+        return self._clock() + limits.WAIT_MAX_SECONDS
+
+    def _settled(self, ticket: Ticket | None, deadline: float) -> Steps[None]:
+        """Wait until what was seen is durable; `busy` at the deadline."""
         while ticket is not None and not ticket.is_settled:
             if self._clock() > deadline:
                 raise Busy("a write is still on its way to the disk", hint="ask again")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from amux.wire.tools import TOOLS, noted
 from tests.support.mcp_fake import FakeHub, Reply, hangs, says, status
 from tests.support.mcp_lines import McpProcess, block, code
 
@@ -161,10 +162,10 @@ def test_a_hung_call_blocks_neither_ping_nor_lists_nor_other_calls(home: Path) -
         start = time.monotonic()
         assert mcp.request("ping")["result"] == {}
         assert len(mcp.tools()) == 5
-        assert mcp.call("memory_get", path="a.md") == ("{}", False)
+        assert mcp.call("memory_get", path="a.md") == (noted(TOOLS["memory_get"], "{}"), False)
         assert time.monotonic() - start < 1.0
         woken.set()
-        assert block(mcp.answer(hung)) == ("{}", False)
+        assert block(mcp.answer(hung)) == (noted(TOOLS["memory_get"], "{}"), False)
 
 
 @pytest.mark.slow
@@ -285,7 +286,10 @@ def test_text_is_utf8_whatever_the_locale_says(home: Path) -> None:
         FakeHub(home, status=status(effective=True), get=says(answer)) as hub,
         McpProcess(home, LANG="C", LC_ALL="C", PYTHONIOENCODING="cp1252") as mcp,
     ):
-        assert mcp.call("memory_get", path="用户/é.md") == (answer, False)
+        assert mcp.call("memory_get", path="用户/é.md") == (
+            noted(TOOLS["memory_get"], answer),
+            False,
+        )
         assert hub.asked == [("get", {"path": "用户/é.md"})]
 
 
