@@ -211,6 +211,31 @@ def with_failure(home: Home, write: Write, call: str, count: int) -> str | None:
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("M8", "M23")
+def test_a_document_that_the_disk_cannot_read_is_corrupt_and_the_others_are_served(
+    home: Home,
+) -> None:
+    home.enable().start()
+    assert home.process is not None
+    for path in ("bad.md", "good.md"):
+        home.ask("upsert", path=path, content=OLD.decode(), expected_revision="absent")
+    bad = {"path": "bad.md", "expected_revision": revision_of(OLD)}
+    with attached(home.process.pid, "read", "error=EIO", only=home.memory_dir / "bad.md"):
+        for call in (
+            partial(home.ask, "get", path="bad.md"),
+            partial(home.ask, "upsert", **bad, content=NEW.decode()),
+            partial(home.ask, "forget", **bad),
+        ):
+            assert refusal_of(call) == "corrupt"
+        found = home.ask("search", query="text")
+        assert [hit["path"] for hit in found["hits"]] == ["good.md"]
+        assert found["skipped_files"] == 1
+        assert home.listed().keys() == {"good.md"}
+        assert home.ask("check")["broken"] == [{"path": "bad.md", "reason": "unreadable"}]
+    assert home.ask("get", path="bad.md")["content"] == OLD.decode()
+
+
+@pytest.mark.slow
 @pytest.mark.requirement("M6", "M23", "M53")
 def test_a_hub_killed_at_any_step_of_a_setting_has_the_old_one_or_the_new(home: Home) -> None:
     home.enable()

@@ -19,19 +19,26 @@ CHANGING = (
 
 
 @contextlib.contextmanager
-def attached(pid: int, call: str, inject: str, *, log: Path = Path("/dev/null")) -> Iterator[None]:
-    """Do to one system call of a process what `inject` says, as long as the block runs."""
+def attached(
+    pid: int, call: str, inject: str, *, log: Path = Path("/dev/null"), only: Path | None = None
+) -> Iterator[None]:
+    """Do to a system call of a process what `inject` says, as long as the block runs.
+
+    With `only` it is done to calls on that file alone.
+    """
     tracer = subprocess.Popen(
         [
             strace(), "-f", "-p", str(pid), "-o", str(log), f"-etrace={call}",
-            f"-einject={call}:{inject}",
+            f"-einject={call}:{inject}", *(["-P", str(only)] if only else []),
         ],
         stderr=subprocess.PIPE,
     )  # fmt: skip
     assert tracer.stderr is not None
     try:
-        said = tracer.stderr.readline()
-        assert b"attached" in said, said
+        said = b""
+        while b"attached" not in said:
+            said = tracer.stderr.readline()
+            assert said, "strace ended"
         yield
     finally:
         # Asked politely, it may wait for ever for threads that the kernel has already buried.
