@@ -30,6 +30,8 @@ DOCUMENTATION = [
     "secret: placeholder-4f3a9b",
     "token: ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     "ghp_1234567890abcdefghijklmnopqrstuvwxyz",
+    "password: aaaa1111aaaa1111",
+    "ghp_" + "ab1" * 12,
     "sk-ant-… and ghp_… are prefixes",
     "the secret is rotated by terraform, see docs/secrets2.md",
     "token: str = parse_token2(line1)",
