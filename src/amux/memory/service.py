@@ -97,9 +97,7 @@ class Memory:
         self._cursor_key = cursor_key
         self._scans: OrderedDict[Scope, Scan] = OrderedDict()
 
-    def search(
-        self, scope: Scope, query: Query, prefix: PathPrefix, limit: int
-    ) -> Steps[Found]:
+    def search(self, scope: Scope, query: Query, prefix: PathPrefix, limit: int) -> Steps[Found]:
         """Find the documents that hold any of the terms, best first."""
         found = yield from self._scan(scope).search(query, prefix, limit)
         yield from self._settled(self._store.pending(scope), self._deadline())
@@ -147,9 +145,7 @@ class Memory:
         was = self._store.remove(scope, path, expected)
         return Forgotten(path.text, already_absent=was == revision.ABSENT)
 
-    def list(
-        self, scope: Scope, principal: str, prefix: PathPrefix, after: str
-    ) -> Steps[Listing]:
+    def list(self, scope: Scope, principal: str, prefix: PathPrefix, after: str) -> Steps[Listing]:
         """List documents in path order, one answer full, from a cursor on (M34).
 
         The view is this call's own and watches nothing: a listing is rare, and a person's.
