@@ -1,11 +1,12 @@
-import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from amux.memory.title import Title, title
+from tests.support.growth import require_linear
 
 
 @pytest.mark.requirement("M37")
@@ -60,14 +61,15 @@ PARTS = [
 @pytest.mark.requirement("M37")
 @given(st.lists(st.sampled_from(PARTS), max_size=9))
 def test_the_title_agrees_with_a_parser_of_commonmark(lines: list[str]) -> None:
-    markdown_it = pytest.importorskip("markdown_it")
     text = "\n".join(lines)
-    tokens = markdown_it.MarkdownIt("commonmark").parse(text)
+    tokens = MarkdownIt("commonmark").parse(text)
     expected = (0, "")
     for token, inline in pairwise(tokens):
         is_top = token.type == "heading_open" and token.tag == "h1" and token.level == 0
         if is_top and inline.content:
-            expected = (token.map[0] + 1, inline.content)
+            # The parser strips continued lines later, when it renders them.
+            words = "\n".join(line.strip() for line in inline.content.split("\n"))
+            expected = (token.map[0] + 1, words)
             break
     found = title(text.encode("utf-8"))
     assert (found.line, found.words.decode("utf-8")) == expected
@@ -89,6 +91,4 @@ def test_the_title_agrees_with_a_parser_of_commonmark(lines: list[str]) -> None:
     ids=["blanks", "hashes", "paragraph", "lists", "underline", "rule", "fences", "empty"],
 )
 def test_no_text_makes_finding_the_title_slow(text: str) -> None:
-    begin = time.perf_counter()
-    title(text.encode("utf-8"))
-    assert time.perf_counter() - begin < 0.1
+    require_linear(lambda part: title(part.encode("utf-8")), text)
