@@ -63,7 +63,6 @@ def test_every_face_cuts_lines_and_offsets_alike(faces: Faces, folder: str) -> N
         assert answers[0]["total_lines"] == 3
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M34")
 def test_rpc_and_cli_list_the_same_pages_and_nothing_twice(faces: Faces, folder: str) -> None:
     wanted = sorted(f"{folder}/{'x' * 80}{number:03}.md" for number in range(60))

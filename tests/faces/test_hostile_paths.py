@@ -119,7 +119,6 @@ def test_a_hostile_prefix_or_name_to_discard_shows_and_removes_nothing(fort: Fac
     assert snapshot(top_of(fort)) == before
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M11", "bug-25")
 @pytest.mark.parametrize(
     "path",

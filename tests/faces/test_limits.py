@@ -29,7 +29,6 @@ def refused(faces: Faces, path: str, content: str, code: str, *details: str) -> 
     return error
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M16", "M18", "bug-20")
 @pytest.mark.parametrize(
     "content",
@@ -40,7 +39,6 @@ def test_an_entry_at_its_bounds_is_kept(faces: Faces, content: str) -> None:
     accepted(faces, ENTRY, content)
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M16", "M18", "bug-20")
 @pytest.mark.parametrize(
     "content",
@@ -58,13 +56,11 @@ def test_an_entry_past_its_bounds_is_refused_and_nothing_is_cut(faces: Faces, co
     assert "topic documents" in error["hint"]
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M16")
 def test_only_the_entry_at_the_top_is_an_entry(faces: Faces, folder: str) -> None:
     accepted(faces, f"{folder}/MEMORY.md", "x\n" * 1100)
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M18", "M14")
 @pytest.mark.parametrize("character", ["x", "用", "🧀", '"', "\n", "\t"])
 def test_a_document_of_64_kib_is_kept_and_one_byte_more_is_refused(
@@ -122,7 +118,6 @@ def test_hits_are_5_unless_told_and_at_most_20(faces: Faces, folder: str) -> Non
         assert error["details"]["argument"] == "limit"
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M17", "M18", "M45")
 def test_a_body_of_512_kib_is_read_and_one_byte_more_is_refused(faces: Faces, folder: str) -> None:
     path = f"{folder}/body.md"
@@ -145,7 +140,6 @@ def test_a_body_of_512_kib_is_read_and_one_byte_more_is_refused(faces: Faces, fo
     )
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M17", "row-5")
 def test_no_answer_exceeds_its_budget_whatever_it_holds(faces: Faces) -> None:
     """The faces measure each answer; here is what makes answers large."""
@@ -166,7 +160,6 @@ def test_no_answer_exceeds_its_budget_whatever_it_holds(faces: Faces) -> None:
     assert faces.rpc.call("list", path_prefix="用").answer["next_cursor"]
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("row-5", "M17", "M31", "M57")
 @pytest.mark.parametrize(
     ("character", "is_placed"),
@@ -194,7 +187,24 @@ def test_the_worst_64_kib_are_read_whole_by_next_offset(
     assert faces.mcp.read_all(path) == content.encode()
 
 
-@pytest.mark.slow
+@pytest.mark.requirement("M17", "M57")
+def test_an_mcp_answer_of_6_kib_is_one_block_and_one_byte_more_is_pages(
+    faces: Faces, folder: str
+) -> None:
+    def block(size: int) -> str:
+        faces.put(f"{folder}/page.md", b"x" * size)
+        params = {"name": "memory_get", "arguments": {"path": f"{folder}/page.md"}}
+        return faces.mcp.request("tools/call", params)["result"]["content"][0]["text"]
+
+    wrapper = len(block(5000)) - 5000
+    exact = block(6 * KIB - wrapper)
+    assert len(exact) == 6 * KIB
+    assert json.loads(exact)["content"] == "x" * (6 * KIB - wrapper)
+    page = block(6 * KIB - wrapper + 1)
+    assert len(page) <= 6 * KIB
+    assert json.loads(page).keys() == {"page", "pages", "continuation", "text"}
+
+
 @pytest.mark.requirement("row-5", "M33", "M31")
 def test_the_command_line_exports_the_worst_64_kib_byte_for_byte(faces: Faces, folder: str) -> None:
     data = ('\x01"\t🧀\r' * 9000).encode()[: 64 * KIB - 4] + b"last"

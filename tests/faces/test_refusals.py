@@ -93,7 +93,6 @@ def test_a_stale_revision_is_a_conflict_that_tells_the_one_on_disk(
     assert (faces.hub.memory_dir / path).read_bytes() == b"newer"
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M8", "M12", "M48", "bug-25")
 @pytest.mark.parametrize(
     "kind", ["link", "dangling link", "hard link", "fifo", "folder link", "not UTF-8", "NUL", "big"]
@@ -138,7 +137,6 @@ def test_a_file_that_is_no_document_is_corrupt_and_stays_as_it_is(
     assert path in rows or f"{folder}/sub" in rows
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M48", "M57", "M33", "M45")
 def test_what_is_named_and_gone_is_not_found(faces: Faces) -> None:
     said = [
@@ -392,7 +390,6 @@ def test_a_second_hub_is_busy_and_names_the_pid_of_the_first(faces: Faces) -> No
     assert faces.rpc.get("a.md").answer["exists"] is False
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M49", "M48")
 def test_statuses_of_http_and_exit_are_those_of_the_published_table(faces: Faces) -> None:
     from amux.errors import TABLE
