@@ -69,7 +69,10 @@ def test_everything_works_in_an_awkward_place_and_a_poor_locale(tmp_path: Path, 
         assert error["details"]["observed"] == made["revision"]
         ok("memory", "forget", path, "--expected-revision", made["revision"])
         removed = json.loads(ok("uninstall", "--dry-run"))["remove"]
-        assert all(name.startswith(str(home)) for name in removed)
+        # A socket whose own path would be too long lies elsewhere, and is told too.
+        elsewhere = [name for name in removed if not name.startswith(str(home))]
+        assert all(name.endswith(".sock") for name in elsewhere)
+        assert len(removed) > len(elsewhere) <= 1
         assert sorted(os.listdir(cwd)) == ["né w.md"]
     finally:
         run([*amux, "hub", "stop"], cwd, home)
