@@ -242,7 +242,7 @@ class Holding:
 def test_a_root_that_is_held_by_somebody_who_never_serves_is_busy(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "START_SECONDS", 3.0)
+    monkeypatch.setattr(process, "START_SECONDS", 6.0)
     holding = Holding(home)
     done = Command(home).run("memory", "list")
     assert done.code == "busy"
