@@ -38,6 +38,7 @@ class Context:
         self.stdout = sys.stdout.buffer
         self.stderr = sys.stderr.buffer
         self.clock = time.monotonic
+        self.wall = time.time
         self.random_bytes = os.urandom
 
     def late(self, name: str) -> ModuleType:
@@ -54,7 +55,7 @@ class Context:
 
     def offline(self) -> "Offline":
         """Give the administrator's calls with no Hub running (M47)."""
-        asks: Offline = self.late("compose").Offline(self.config, clock=self.clock)
+        asks: Offline = self.late("compose").Offline(self.config, clock=self.clock, wall=self.wall)
         return asks
 
 

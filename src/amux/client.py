@@ -13,7 +13,7 @@ import socket
 from amux import __version__
 from amux.core.text import to_json
 from amux.errors import AmuxError, Internal, OutcomeUnknown, Unavailable, from_body
-from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, VERSION_HEADER, Call
+from amux.wire.tools import CALLS, TARGETS, VERSION_HEADER, Call
 
 WAIT_SECONDS = 5.0  # for an answer of the Hub (M28)
 HEAD_MAX_BYTES = 16 * 1024  # our own Hub answers with a few hundred
@@ -43,9 +43,7 @@ class Client:
 
     def ask(self, name: str, arguments: dict[str, object] | None = None) -> Answer:
         """Make one call of the table of calls; raises the refusal that the Hub answered with."""
-        if name in MEMORY_CALLS:
-            return self._post(MEMORY_CALLS[name], f"/v1/memory/{name}", arguments or {})
-        return self._post(ADMIN_CALLS[name], f"/v1/admin/{name}", arguments or {})
+        return self._post(CALLS[name], TARGETS[name], arguments or {})
 
     def _post(self, call: Call, target: str, arguments: dict[str, object]) -> Answer:
         body = to_json(arguments)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 
 import uvicorn
@@ -34,29 +35,40 @@ _LOG = logging.getLogger("amux.hub")
 
 
 def serve(
-    config: Config, *, clock: Callable[[], float], allow_network_fs: bool, is_background: bool
+    config: Config,
+    *,
+    clock: Callable[[], float],
+    wall: Callable[[], float],
+    allow_network_fs: bool,
+    is_background: bool,
 ) -> int:
     """Serve until told to stop; the exit status is 0, or 1 after a failed write."""
     os.umask(0o077)  # the log and what libraries make are nobody else's either
     with compose.owned(config, allow_network_fs=allow_network_fs) as root:
         path = _socket_path(config, root)
-        with _listening(path) as listener:
-            server = _Server()
-            hub = compose.hub(
-                config, root, clock=clock, socket_path=path, stop=server.end, fail=server.fail
-            )
+        server = _Server()
+        with (
+            _listening(path) as listener,
+            compose.hub(
+                config,
+                root,
+                clock=clock,
+                now=lambda: datetime.fromtimestamp(wall(), UTC),
+                socket_path=path,
+                stop=server.end,
+                fail=server.fail,
+            ) as hub,
+            ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads,
+        ):
             atomic.replace(root, f"{home.RUN_DIR}/{home.PID_FILE}", b"%d\n" % os.getpid())
             _log_to(config if is_background else None)
             _LOG.info("hub %d serves %s", os.getpid(), config.home)
-            with ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads:
-                app = rpc.Application(
-                    hub, threads=threads, new_incident=lambda: os.urandom(4).hex()
-                )
-                server.run_app(app, listener)
+            app = rpc.Application(hub, threads=threads, new_incident=lambda: os.urandom(4).hex())
+            server.run_app(app, listener)
             _LOG.info("hub %d ends", os.getpid())
-            with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
-                atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
-            return 1 if server.has_failed else 0
+        with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
+            atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
+        return 1 if server.has_failed else 0
 
 
 class _Server:

@@ -37,7 +37,7 @@ from amux.memory.document import Document, Missing, Present, require_content, re
 from amux.memory.partition import Partition, directory
 from amux.memory.pending import Pending, Together
 from amux.memory.place import make_folders, parent, prune, require_free, sweep
-from amux.memory.store import Broken, Put, Usage
+from amux.memory.store import Broken, Put, Usage, nothing
 from amux.memory.swap import AfterRenameError, put_in_place
 from amux.memory.view import FilesView, broken, read_document, read_in
 
@@ -103,7 +103,14 @@ class Files:
         with partition.lock.held(self._deadline()):
             return partition.usage()
 
-    def put(self, scope: Scope, path: DocPath, data: bytes, expected: str) -> Put:
+    def put(
+        self,
+        scope: Scope,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> Put:
         """Replace or create a document if its revision on disk is `expected`.
 
         Returns when the document is durable.
@@ -113,7 +120,7 @@ class Files:
         deadline = self._deadline()
         try:
             while True:
-                done = self._try_put(partition, path, data, expected, deadline)
+                done = self._try_put(partition, path, data, expected, announced, deadline)
                 if done is not None:
                     return done
                 # Something changed between check and rename: look again, until the deadline.
@@ -124,11 +131,18 @@ class Files:
             self._await(partition, path.text, deadline)
             raise
 
-    def remove(self, scope: Scope, path: DocPath, expected: str) -> str:
+    def remove(
+        self,
+        scope: Scope,
+        path: DocPath,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> str:
         """Remove a document at `expected`; answer the revision that was there, or `absent`."""
         partition = self._partition(scope)
         deadline = self._deadline()
         place = parent(f"{partition.top}/{path.text}")
+        announced()
         try:
             with _definite(), ExitStack() as opened:
                 with partition.lock.held(deadline):
@@ -173,7 +187,13 @@ class Files:
     # --- one attempt to put: admit, stage, commit, settle ---
 
     def _try_put(
-        self, partition: Partition, path: DocPath, data: bytes, expected: str, deadline: float
+        self,
+        partition: Partition,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        announced: Callable[[], None],
+        deadline: float,
     ) -> Put | None:
         """Put, or answer None where somebody else changed the place meanwhile."""
         place = parent(f"{partition.top}/{path.text}")
@@ -195,6 +215,7 @@ class Files:
                 self._prune(partition, place, deadline)
                 raise
             try:
+                announced()
                 written = self._commit(partition, path, folder, temporary, data, expected, deadline)
             except OutcomeUnknown:
                 raise  # what the temporary holds now is not known either

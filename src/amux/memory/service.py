@@ -22,7 +22,7 @@ from amux.memory import document, limits
 from amux.memory.document import Range, Slice
 from amux.memory.scan import Scan
 from amux.memory.search import Found, Query
-from amux.memory.store import DocumentStore, Ticket
+from amux.memory.store import DocumentStore, Ticket, nothing
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[float, None, T]
@@ -97,9 +97,7 @@ class Memory:
         self._cursor_key = cursor_key
         self._scans: OrderedDict[Scope, Scan] = OrderedDict()
 
-    def search(
-        self, scope: Scope, query: Query, prefix: PathPrefix, limit: int
-    ) -> Steps[Found]:
+    def search(self, scope: Scope, query: Query, prefix: PathPrefix, limit: int) -> Steps[Found]:
         """Find the documents that hold any of the terms, best first."""
         found = yield from self._scan(scope).search(query, prefix, limit)
         yield from self._settled(self._store.pending(scope))
@@ -112,7 +110,15 @@ class Memory:
         yield from self._settled(self._store.pending(scope, path))
         return document.cut(path, found, part)
 
-    def upsert(self, scope: Scope, path: DocPath, data: bytes, expected: str) -> Written:
+    def upsert(
+        self,
+        scope: Scope,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        *,
+        announced: Callable[[], None] = nothing,
+    ) -> Written:
         """Replace or create a document; on return it survives a power loss.
 
         Refuses content that is no document (`invalid_argument`), one too large
@@ -123,17 +129,22 @@ class Memory:
             path.require_creatable()
         document.require_content(data)
         document.require_size(path, data)
-        put = self._store.put(scope, path, data, expected)
+        put = self._store.put(scope, path, data, expected, announced)
         return Written(path.text, put.revision, put.changed)
 
-    def forget(self, scope: Scope, path: DocPath, expected: str) -> Forgotten:
+    def forget(
+        self,
+        scope: Scope,
+        path: DocPath,
+        expected: str,
+        *,
+        announced: Callable[[], None] = nothing,
+    ) -> Forgotten:
         """Remove a document and nothing else; on return it stays removed."""
-        was = self._store.remove(scope, path, expected)
+        was = self._store.remove(scope, path, expected, announced)
         return Forgotten(path.text, already_absent=was == revision.ABSENT)
 
-    def list(
-        self, scope: Scope, principal: str, prefix: PathPrefix, after: str
-    ) -> Steps[Listing]:
+    def list(self, scope: Scope, principal: str, prefix: PathPrefix, after: str) -> Steps[Listing]:
         """List documents in path order, one answer full, from a cursor on (M34).
 
         The view is this call's own and watches nothing: a listing is rare, and a person's.

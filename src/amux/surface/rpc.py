@@ -11,6 +11,7 @@ Rule 5: reads run on the loop, step by step; writes in threads, so that an fsync
 
 import asyncio
 import logging
+import math
 import socket
 import struct
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -22,7 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from amux import __version__
 from amux.core import revision
-from amux.core.identity import OVERFLOW_UID, PeerActor
+from amux.core.identity import Actor, Caller
 from amux.core.path import DocPath, PathPrefix
 from amux.core.strict import decode
 from amux.core.text import to_json
@@ -33,27 +34,42 @@ from amux.errors import (
     InvalidArgument,
     LimitExceeded,
     NotFound,
-    PermissionDenied,
+    Unauthenticated,
 )
+from amux.hub.rates import failure_delay
 from amux.hub.service import Hub
 from amux.memory import limits
 from amux.memory.document import Range
 from amux.memory.search import Query
 from amux.memory.service import Steps
 from amux.wire.strict import arguments
-from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, VERSION_HEADER, Call
+from amux.wire.tools import (
+    ADMIN_CALLS,
+    BINDING_CALLS,
+    BINDING_HEADER,
+    CALLS,
+    SEARCH,
+    TARGETS,
+    VERSION_HEADER,
+    Call,
+)
 
 T = TypeVar("T")
 Plain = dict[str, object]
 Given = dict[str, str | int | bool]
-Handler = Callable[[PeerActor, Given], Awaitable[Plain]]
+Handler = Callable[[Actor, Given], Awaitable[Plain]]
 # The shapes of ASGI itself (`asgi_scope`: the glossary's scope is a partition of documents).
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 # Seconds: a lock is soon free, a full disk is not.
-RETRY_AFTER = {Code.BUSY: b"1", Code.NOT_SAVED: b"5", Code.UNAVAILABLE: b"1"}
+RETRY_AFTER = {
+    Code.BUSY: b"1",
+    Code.NOT_SAVED: b"5",
+    Code.UNAVAILABLE: b"1",
+    Code.RATE_LIMITED: b"1",
+}
 _LOG = logging.getLogger("amux.rpc")
 
 
@@ -72,26 +88,21 @@ class Application:
     """The ASGI application: one route a call of the table."""
 
     def __init__(self, hub: Hub, *, threads: Executor, new_incident: Callable[[], str]) -> None:
+        self._hub = hub
         self._new_incident = new_incident
-        calls = _Calls(hub, threads)
-        self._routes: dict[str, tuple[Call, Handler]] = {
-            f"/v1/{room}/{name}": (call, handler)
-            for room, table, handlers in (
-                ("memory", MEMORY_CALLS, calls.memory()),
-                ("admin", ADMIN_CALLS, calls.admin()),
-            )
-            for (name, call), handler in zip(table.items(), handlers, strict=True)
-        }
+        self._failures = 0
+        handlers = _Calls(hub, threads).handlers()
+        self._routes = {TARGETS[name]: (call, handlers[name]) for name, call in CALLS.items()}
 
     async def __call__(self, asgi_scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        status, plain, code = await self._answer(asgi_scope, receive)
+        status, plain, refusal = await self._answer(asgi_scope, receive)
         headers = [
             (b"content-type", b"application/json"),
             (VERSION_HEADER.encode("ascii"), __version__.encode("ascii")),
         ]
-        if code in RETRY_AFTER:
-            headers.append((b"retry-after", RETRY_AFTER[code]))
+        if refusal is not None and refusal.code in RETRY_AFTER:
+            headers.append((b"retry-after", _retry_after(refusal)))
         body = to_json(plain)
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -99,16 +110,18 @@ class Application:
 
     async def _answer(
         self, asgi_scope: Message, receive: Receive
-    ) -> tuple[int, Plain, Code | None]:
+    ) -> tuple[int, Plain, AmuxError | None]:
         path = asgi_scope["path"]
         try:
+            headers = dict(asgi_scope["headers"])
+            actor = await self._enter(_caller(asgi_scope, headers))
             call, handler = self._route(asgi_scope["method"], path)
-            body = await _body(dict(asgi_scope["headers"]), receive)
-            given = arguments(call, decode(body))
-            return 200, await handler(_actor(asgi_scope), given), None
+            given = arguments(call, decode(await _body(headers, receive)))
+            with self._hub.counted(actor, is_search=call is SEARCH):
+                return 200, await handler(actor, given), None
         except AmuxError as refusal:
             _LOG.info("%r refused: %s", path, refusal.code)
-            return refusal.http_status, refusal.body(), refusal.code
+            return refusal.http_status, refusal.body(), refusal
         except Exception:
             incident = self._new_incident()
             _LOG.exception("incident %s in %r", incident, path)
@@ -117,7 +130,19 @@ class Application:
                 hint="report it with the lines of run/hub.log that name the incident",
                 incident=incident,
             )
-            return bug.http_status, bug.body(), bug.code
+            return bug.http_status, bug.body(), bug
+
+    async def _enter(self, caller: Caller) -> Actor:
+        """Find out who calls; who fails again and again waits for the answer (M76)."""
+        try:
+            actor = self._hub.enter(caller)
+        except Unauthenticated:
+            self._failures += 1
+            await asyncio.sleep(failure_delay(self._failures))
+            raise
+        if caller.token is not None:
+            self._failures = 0
+        return actor
 
     def _route(self, method: str, path: str) -> tuple[Call, Handler]:
         found = self._routes.get(path)
@@ -135,24 +160,28 @@ class _Calls:
         self._hub = hub
         self._threads = threads
 
-    def memory(self) -> tuple[Handler, ...]:
-        """Give the handlers in the order of the table."""
-        return (
-            self._search, self._get, self._upsert, self._forget,
-            self._list, self._check, self._discard,
-        )  # fmt: skip
+    def handlers(self) -> dict[str, Handler]:
+        """Give the handler of each call by its name."""
+        found: dict[str, Handler] = {
+            "search": self._search,
+            "get": self._get,
+            "upsert": self._upsert,
+            "forget": self._forget,
+            "list": self._list,
+            "check": self._check,
+            "discard": self._discard,
+        }
+        for name in (*ADMIN_CALLS, *BINDING_CALLS):
+            found[name] = partial(self._administer, name)
+        return found
 
-    def admin(self) -> tuple[Handler, ...]:
-        """Give the handlers in the order of the table."""
-        return (self._settings, self._status, self._stop)
-
-    async def _search(self, actor: PeerActor, given: Given) -> Plain:
+    async def _search(self, actor: Actor, given: Given) -> Plain:
         query = Query.parse(str(given["query"]))
         prefix = PathPrefix.parse(str(given.get("path_prefix", "")))
         limit = _limit(int(given.get("limit", limits.HITS_DEFAULT)))
         return (await _driven(self._hub.search(actor, query, prefix, limit))).plain()
 
-    async def _get(self, actor: PeerActor, given: Given) -> Plain:
+    async def _get(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
         part = Range(
             start_line=int(given.get("start_line", 0)),
@@ -161,37 +190,31 @@ class _Calls:
         )
         return (await _driven(self._hub.get(actor, path, part))).plain()
 
-    async def _upsert(self, actor: PeerActor, given: Given) -> Plain:
+    async def _upsert(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
         expected = revision.parse(str(given["expected_revision"]))
         data = str(given["content"]).encode("utf-8")
         return (await self._in_thread(self._hub.upsert, actor, path, data, expected)).plain()
 
-    async def _forget(self, actor: PeerActor, given: Given) -> Plain:
+    async def _forget(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
         expected = revision.parse(str(given["expected_revision"]))
         return (await self._in_thread(self._hub.forget, actor, path, expected)).plain()
 
-    async def _list(self, actor: PeerActor, given: Given) -> Plain:
+    async def _list(self, actor: Actor, given: Given) -> Plain:
         prefix = PathPrefix.parse(str(given.get("path_prefix", "")))
         return (await _driven(self._hub.list(actor, prefix, str(given.get("cursor", ""))))).plain()
 
-    async def _check(self, actor: PeerActor, _given: Given) -> Plain:
+    async def _check(self, actor: Actor, _given: Given) -> Plain:
         return (await self._in_thread(self._hub.check, actor)).plain()
 
-    async def _discard(self, actor: PeerActor, given: Given) -> Plain:
+    async def _discard(self, actor: Actor, given: Given) -> Plain:
         path = str(given["path"])
         await self._in_thread(self._hub.discard, actor, path)
         return {"path": path, "removed": True}
 
-    async def _settings(self, actor: PeerActor, given: Given) -> Plain:
-        return await self._in_thread(self._hub.set, actor, str(given["name"]), str(given["value"]))
-
-    async def _status(self, actor: PeerActor, _given: Given) -> Plain:
-        return self._hub.status(actor)
-
-    async def _stop(self, actor: PeerActor, _given: Given) -> Plain:
-        return self._hub.stop(actor)
+    async def _administer(self, name: str, actor: Actor, given: Given) -> Plain:
+        return await self._in_thread(self._hub.administration.call, actor, name, given)
 
     async def _in_thread(self, call: Callable[..., T], *given: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(
@@ -232,11 +255,26 @@ async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
             return bytes(body)
 
 
-def _actor(asgi_scope: Message) -> PeerActor:
-    kind, uid = asgi_scope["client"] or ("", OVERFLOW_UID)
-    if kind != "unix" or uid == OVERFLOW_UID:
-        raise PermissionDenied("the caller's identity is not known")
-    return PeerActor(uid)
+def _caller(asgi_scope: Message, headers: dict[bytes, bytes]) -> Caller:
+    """Gather what is known of who calls: the kernel's word, a token, a binding."""
+    kind, uid = asgi_scope["client"] or ("", 0)
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    binding = headers.get(BINDING_HEADER.encode("ascii"))
+    if b"authorization" in headers and scheme.lower() != b"bearer":
+        raise Unauthenticated("the authorization is no bearer token")
+    return Caller(
+        uid=uid if kind == "unix" else None,
+        token=token.strip().decode("latin-1") if b"authorization" in headers else None,
+        binding=binding.decode("latin-1") if binding is not None else None,
+    )
+
+
+def _retry_after(refusal: AmuxError) -> bytes:
+    """Spell the whole seconds after which to ask again."""
+    wanted = refusal.details.get("retry_after")
+    if isinstance(wanted, int | float):
+        return b"%d" % math.ceil(wanted)
+    return RETRY_AFTER[refusal.code]
 
 
 def _limit(value: int) -> int:

@@ -49,6 +49,7 @@ def serve(ctx: Context, given: Given) -> int:
     status: int = ctx.late("serve").serve(
         ctx.config,
         clock=ctx.clock,
+        wall=ctx.wall,
         allow_network_fs=given.has("allow_network_fs"),
         is_background=given.has("background"),
     )
