@@ -25,6 +25,8 @@ PID_FILE = "hub.pid"
 LOG_FILE = "hub.log"
 EDIT_PREFIX = "edit-"
 
+SHARED_DIR = "/run/amux"  # of this machine: sockets for other uids, one a Hub
+
 OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR)
 KEPT = ("config.toml", "agents.toml")
 

@@ -3,11 +3,19 @@
 from types import ModuleType
 from typing import Protocol
 
+from amux.core.address import Connection
+
 class Settings(Protocol):
     @property
     def home(self) -> str: ...
     @property
     def socket_path(self) -> str: ...
+    @property
+    def binding(self) -> str: ...
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def local(self) -> Connection: ...
     @property
     def no_autostart(self) -> bool: ...
     @property

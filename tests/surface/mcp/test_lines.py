@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from amux.core.address import Address, Connection
 from amux.surface.mcp import message
 from amux.surface.mcp.server import lines, serve
 
@@ -51,7 +52,8 @@ class NoHub:
 
     home = socket_path = "/nonexistent/hub.sock"
     no_autostart = True
-    editor = temp_dir = ""
+    editor = temp_dir = binding = ""
+    connection = local = Connection(Address.local(socket_path))
 
 
 class Around:
@@ -145,7 +147,7 @@ def test_a_line_that_is_too_long_is_told_once_and_the_next_is_read() -> None:
 def test_a_bug_is_told_as_an_incident_without_a_word_of_content() -> None:
     class Broken(NoHub):
         @property
-        def socket_path(self) -> str:
+        def connection(self) -> Connection:
             raise RuntimeError("secret")
 
     around = Around(
