@@ -83,14 +83,17 @@ def serve(
                 )
                 return face
 
+            at_mcp = Deferred(mcp)
             application = rpc.Application(
                 hub,
                 hosts=network.hosts,
                 handlers=handlers,
-                faces={"/mcp": Deferred(mcp)},
+                faces={"/mcp": at_mcp},
                 new_incident=lambda: os.urandom(4).hex(),
             )
-            server.run_app(application, (owners, *shared, *network.listeners))
+            # Who listens on a network is asked for MCP, by clients that wait for no import.
+            after = at_mcp.prepare if network.listeners else None
+            server.run_app(application, (owners, *shared, *network.listeners), after)
             _LOG.info("hub %d ends", os.getpid())
         with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
             atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
@@ -105,7 +108,9 @@ class _Server:
         self._uvicorn: _Uvicorn | None = None
         self._is_ending = False
 
-    def run_app(self, app: rpc.App, doors: tuple[Listener, ...]) -> None:
+    def run_app(
+        self, app: rpc.App, doors: tuple[Listener, ...], after: Callable[[], None] | None
+    ) -> None:
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 app,
@@ -120,6 +125,7 @@ class _Server:
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             ),
             doors,
+            after,
         )
         self._uvicorn.should_exit = self._is_ending
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -144,9 +150,15 @@ class _Uvicorn(uvicorn.Server):
     Without its own signals, which would end the process half done.
     """
 
-    def __init__(self, config: uvicorn.Config, doors: tuple[Listener, ...]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        doors: tuple[Listener, ...],
+        after: Callable[[], None] | None,
+    ) -> None:
         super().__init__(config)
         self._doors = doors
+        self._after = after
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
         """Serve every listener, each with its own TLS and its own places."""
@@ -169,6 +181,8 @@ class _Uvicorn(uvicorn.Server):
             for one in self._doors
         ]
         self.started = True
+        if self._after is not None:
+            self._after()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

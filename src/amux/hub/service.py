@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from amux.core import revision
-from amux.core.identity import Actor, Caller
+from amux.core.identity import Actor, Caller, Grant
 from amux.core.path import DocPath, PathPrefix
 from amux.hub.administration import Administration
 from amux.hub.gate import Gate
@@ -45,6 +45,10 @@ class Hub:
         """Read a part of a document."""
         grant = self._gate.reading(actor, "get", path.text)
         return self._memory.get(grant.scope, path, part)
+
+    def resume(self, actor: Actor) -> Grant:
+        """Admit a look at the next page of an answer that was given before."""
+        return self._gate.reading(actor, "resume", "")
 
     def upsert(self, actor: Actor, path: DocPath, data: bytes, expected: str) -> Written:
         """Replace or create a document."""

@@ -108,8 +108,9 @@ class Application:
         path = asgi_scope["path"]
         try:
             self._hosts.require(_all(asgi_scope, b"host"), _all(asgi_scope, b"origin"))
-            actor = await self._enter(_caller(asgi_scope))
             face = self._faces.get(path)
+            surface = "rpc" if face is None else path[1:]
+            actor = await self._enter(_caller(asgi_scope, surface))
             if face is not None:
                 await face(actor, asgi_scope, body.receive, send)
                 return
@@ -314,7 +315,7 @@ async def _reply(send: Send, found: Plain | AmuxError, body: _Body) -> None:
         await send({"type": "http.response.body"})
 
 
-def _caller(asgi_scope: Message) -> Caller:
+def _caller(asgi_scope: Message, surface: str) -> Caller:
     """Gather what is known of who calls: the kernel's word, a token, a binding."""
     kind, uid = asgi_scope["client"] or ("", 0)
     authorization = _single(asgi_scope, b"authorization")
@@ -326,6 +327,7 @@ def _caller(asgi_scope: Message) -> Caller:
         uid=uid if kind == "unix" else None,
         token=token.strip().decode("latin-1") if authorization is not None else None,
         binding=binding.decode("latin-1") if binding is not None else None,
+        surface=surface,
     )
 
 
