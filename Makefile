@@ -50,6 +50,7 @@ fix: .venv/installed-dev  ## Format, fix what can be fixed, write the generated 
 	$(BIN)/cog -r -P -I . $(DOCS)
 
 bench: .venv/installed-dev  ## Measure, and compare with the budgets
+	$(BIN)/python -m pip install -q --only-binary :all: --require-hashes -r bench/requirements.lock
 	$(BIN)/python -m bench $(BENCH)
 
 pyz: .venv/installed  ## Build amux.pyz: the agent's side in one file, standard library only

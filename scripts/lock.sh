@@ -10,3 +10,5 @@ compile() {
 compile --group build pyproject.toml -o requirements.lock "$@"
 compile --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock "$@"
 compile tests/peers/requirements.in -o tests/peers/requirements.lock "$@"
+# Newer releases of ripgrep have no wheel; an old one is peer enough.
+compile --only-binary :all: bench/requirements.in -o bench/requirements.lock "$@"

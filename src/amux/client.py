@@ -118,7 +118,9 @@ class Client:
         return connection
 
     def _not_sent(self, error: OSError) -> AmuxError:
-        cause = type(error).__name__
+        # No errno: the path is longer than a socket's may be. A Hub of such a root records where
+        # its socket is, so that no Hub has run there yet, and nobody listens.
+        cause = "FileNotFoundError" if _is_too_long(error) else type(error).__name__
         if self._to.may_start:
             hint = "start it with `amux hub start`"
             return Unavailable("the Hub is out of reach", hint=hint, cause=cause)
@@ -128,6 +130,10 @@ class Client:
             hint=f"see that it runs, and that {self._to.address.text} is where",
             reason=cause,
         )
+
+
+def _is_too_long(error: OSError) -> bool:
+    return error.errno is None and not isinstance(error, TimeoutError)
 
 
 def _read_answer(connection: socket.socket, deadline: float) -> tuple[int, str, str]:

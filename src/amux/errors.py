@@ -15,6 +15,7 @@ class Code(StrEnum):
     """Names of the refusals, as they stand on the wire."""
 
     INVALID_ARGUMENT = "invalid_argument"
+    SECRET_DETECTED = "secret_detected"
     LIMIT_EXCEEDED = "limit_exceeded"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
@@ -51,7 +52,13 @@ class Row:
 # 5 later, 6 find out first.
 TABLE: dict[Code, Row] = {
     Code.INVALID_ARGUMENT: Row(
-        400, 2, "never", "a bad path, query, range or revision; an unknown or doubled argument"
+        400,
+        2,
+        "never",
+        "a bad path, query, range or revision; an unknown or doubled argument; invisible text",
+    ),
+    Code.SECRET_DETECTED: Row(
+        422, 2, "never", "the content holds a value of a secret format; details.kind and line"
     ),
     Code.LIMIT_EXCEEDED: Row(
         413, 2, "never", "one thing is too big: an entry, a document, a query, a request body"
@@ -129,6 +136,12 @@ class InvalidArgument(AmuxError):
     """The request is malformed; sending it again unchanged cannot help."""
 
     code = Code.INVALID_ARGUMENT
+
+
+class SecretDetected(AmuxError):
+    """The content holds what looks like a secret; the value is never shown."""
+
+    code = Code.SECRET_DETECTED
 
 
 class LimitExceeded(AmuxError):

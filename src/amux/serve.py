@@ -51,6 +51,7 @@ def serve(
     is_background: bool,
 ) -> int:
     """Serve until told to stop; the exit status is 0, or 1 after a failed write."""
+    _require_utf8()
     os.umask(0o077)  # the log and what libraries make are nobody else's either
     with compose.owned(config, allow_network_fs=allow_network_fs) as root:
         path = _socket_path(config, root)
@@ -98,6 +99,16 @@ def serve(
         with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
             atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
         return 1 if server.has_failed else 0
+
+
+def _require_utf8() -> None:
+    """Refuse a locale in which the names of documents would be other bytes on disk."""
+    if sys.getfilesystemencoding() != "utf-8":
+        raise InvalidArgument(
+            "names of files are not UTF-8 in this locale",
+            hint="start the Hub with PYTHONUTF8=1 in its environment",
+            reason="locale",
+        )
 
 
 class _Server:
@@ -232,6 +243,12 @@ def _socket_path(config: Config, root: Root) -> str:
     if len(os.fsencode(usual)) <= home.SOCKET_MAX_BYTES:
         return usual
     short = os.path.join(_private_dir(config), home.short_socket_name(config.home))
+    if len(os.fsencode(short)) > home.SOCKET_MAX_BYTES:
+        raise InvalidArgument(
+            "no path for the Hub's socket is short enough",
+            hint="choose a shorter AMUX_HOME, or set XDG_RUNTIME_DIR or TMPDIR to a short folder",
+            reason="socket_dir",
+        )
     atomic.replace(root, record, os.fsencode(short))
     return short
 

@@ -45,6 +45,7 @@ REASONS = {
     "CON.md": "reserved_name",
     "nul/a.md": "reserved_name",
     "com1.txt.md": "reserved_name",
+    "nul .md": "reserved_name",
     "LPT¹.md": "reserved_name",
     "notes:stream.md": "forbidden_character",
     "a*.md": "forbidden_character",

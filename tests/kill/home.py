@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from amux.core import home as names
 from amux.disk import named
-from amux.errors import AmuxError
+from amux.errors import AmuxError, QuotaExceeded
 from tests.support.hub import RunningHub
 
 DEADLINE_SECONDS = 15.0
@@ -111,12 +113,10 @@ class Home(RunningHub):
 
     def counted(self) -> tuple[int, int]:
         """Learn the Hub's count from the refusal of a document that has no room."""
-        try:
+        with pytest.raises(QuotaExceeded) as refused:
             self.ask("upsert", path="probe.md", content=PROBE, expected_revision="absent")
-        except AmuxError as refusal:
-            assert refusal.code == "quota_exceeded", refusal
-            return int(str(refusal.details["documents"])), int(str(refusal.details["bytes"]))
-        raise AssertionError("the scope had room; fill it first")
+        details = refused.value.details
+        return int(str(details["documents"])), int(str(details["bytes"]))
 
     def fill(self) -> None:
         """Leave less room than one largest document needs."""
@@ -158,3 +158,12 @@ def until(happened: Callable[[], bool], what: str, seconds: float = DEADLINE_SEC
 def revision_of(data: bytes | None) -> str:
     """Give the revision of bytes, or of their absence."""
     return "absent" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def refusal_of(call: Callable[[], object]) -> str:
+    """Make a call and give the code of its refusal; empty where it was answered."""
+    try:
+        call()
+    except AmuxError as refusal:
+        return str(refusal.code)
+    return ""

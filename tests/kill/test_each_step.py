@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from amux.errors import AmuxError
-from tests.kill import tracer
-from tests.kill.home import Home, revision_of, until
+from tests.crash.traced import strace
+from tests.kill.home import Home, refusal_of, revision_of, until
 from tests.kill.tracer import CHANGING, attached
 
 OLD, NEW = b"old text, the longer one of both\n", b"new text\n"
@@ -117,15 +117,11 @@ def test_a_hub_killed_at_any_step_of_a_write_leaves_old_or_new(full_home: Home, 
         for count in itertools.count(1):
             write.prepare(home)
             before = home.pid()
-            is_acknowledged = True
             with attached(before, call, f"signal=KILL:when={count}"):
-                try:
-                    write.make(home)
-                except AmuxError as refusal:
-                    assert refusal.code == "outcome_unknown"
-                    is_acknowledged = False
-            if is_acknowledged:
+                code = refusal_of(partial(write.make, home))
+            if not code:
                 break
+            assert code == "outcome_unknown"
             home.await_end()
             kills += 1
             found = shown(home, write.path)
@@ -200,22 +196,43 @@ def with_failure(home: Home, write: Write, call: str, count: int) -> str | None:
     """Make a write while one system call of it fails; None where it came to no such call."""
     assert home.process is not None
     log = home.home.parent / "trace"
-    outcome = "saved"
     with attached(home.process.pid, call, f"error=EIO:when={count}", log=log):
-        try:
-            write.make(home)
-        except AmuxError as refusal:
-            outcome = str(refusal.code)
+        outcome = refusal_of(partial(write.make, home)) or "saved"
         if "(INJECTED)" not in log.read_text():
             assert outcome == "saved"
             return None
-    try:
-        home.ask("upsert", path="keep.md", content=OLD.decode(), expected_revision=revision_of(OLD))
-    except AmuxError as refusal:
-        assert refusal.code == "unavailable"
-        assert home.process.wait(15) == 1
-        return f"{outcome}!"
-    return outcome
+    kept = {"path": "keep.md", "content": OLD.decode(), "expected_revision": revision_of(OLD)}
+    code = refusal_of(partial(home.ask, "upsert", **kept))
+    if not code:
+        return outcome
+    assert code == "unavailable"
+    assert home.process.wait(15) == 1
+    return f"{outcome}!"
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("M8", "M23")
+def test_a_document_that_the_disk_cannot_read_is_corrupt_and_the_others_are_served(
+    home: Home,
+) -> None:
+    home.enable().start()
+    assert home.process is not None
+    for path in ("bad.md", "good.md"):
+        home.ask("upsert", path=path, content=OLD.decode(), expected_revision="absent")
+    bad = {"path": "bad.md", "expected_revision": revision_of(OLD)}
+    with attached(home.process.pid, "read", "error=EIO", only=home.memory_dir / "bad.md"):
+        for call in (
+            partial(home.ask, "get", path="bad.md"),
+            partial(home.ask, "upsert", **bad, content=NEW.decode()),
+            partial(home.ask, "forget", **bad),
+        ):
+            assert refusal_of(call) == "corrupt"
+        found = home.ask("search", query="text")
+        assert [hit["path"] for hit in found["hits"]] == ["good.md"]
+        assert found["skipped_files"] == 1
+        assert home.listed().keys() == {"good.md"}
+        assert home.ask("check")["broken"] == [{"path": "bad.md", "reason": "unreadable"}]
+    assert home.ask("get", path="bad.md")["content"] == OLD.decode()
 
 
 @pytest.mark.slow
@@ -248,7 +265,7 @@ STARTING = (
 
 @pytest.mark.slow
 @pytest.mark.requirement("M2", "M3", "M23", "M53")
-def test_a_start_killed_at_any_step_blocks_no_later_start(home: Home, tmp_path: Path) -> None:
+def test_a_start_killed_at_any_step_blocks_no_later_start(tmp_path: Path) -> None:
     kills = 0
     for call in STARTING:
         for count in itertools.count(1):
@@ -272,12 +289,14 @@ def test_a_start_killed_at_any_step_blocks_no_later_start(home: Home, tmp_path: 
 def start_killed(home: Home, call: str, count: int) -> bool:
     """Start a Hub that is killed at one system call; False where it came to no such call."""
     starting = subprocess.Popen(
-        [tracer.strace(), "-f", "-o", "/dev/null"]
-        + ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={count}"]
-        + [sys.executable, "-m", "amux", "hub", "serve"],
+        [
+            strace(), "-f", "-o", "/dev/null", f"-etrace={call}",
+            f"-einject={call}:signal=KILL:when={count}",
+            sys.executable, "-m", "amux", "hub", "serve",
+        ],
         env=home.environment,
         stderr=subprocess.DEVNULL,
-    )
+    )  # fmt: skip
     try:
         until(lambda: starting.poll() is not None or is_answering(home), "the Hub to start or die")
         return not is_answering(home)
@@ -289,8 +308,4 @@ def start_killed(home: Home, call: str, count: int) -> bool:
 
 
 def is_answering(home: Home) -> bool:
-    try:
-        home.ask("status", wait_seconds=1.0)
-    except AmuxError:
-        return False
-    return True
+    return not refusal_of(partial(home.ask, "status", wait_seconds=1.0))

@@ -4,10 +4,11 @@ Counts (`when=`) are those of each thread since the tracer came; a Hub makes a w
 """
 
 import contextlib
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.crash.traced import strace
 
 # What changes the disk, and what leads up to it. `write` is also how a thread tells the loop that
 # it is done, and how the loop answers.
@@ -17,25 +18,27 @@ CHANGING = (
 )  # fmt: skip
 
 
-def strace() -> str:
-    """Find strace; these tests prove nothing without it, so its absence is a failure."""
-    found = shutil.which("strace")
-    assert found, "strace is needed: apt-get install strace"
-    return found
-
-
 @contextlib.contextmanager
-def attached(pid: int, call: str, inject: str, *, log: Path = Path("/dev/null")) -> Iterator[None]:
-    """Do to one system call of a process what `inject` says, as long as the block runs."""
+def attached(
+    pid: int, call: str, inject: str, *, log: Path = Path("/dev/null"), only: Path | None = None
+) -> Iterator[None]:
+    """Do to a system call of a process what `inject` says, as long as the block runs.
+
+    With `only` it is done to calls on that file alone.
+    """
     tracer = subprocess.Popen(
-        [strace(), "-f", "-p", str(pid), "-e", f"trace={call}", "-e", f"inject={call}:{inject}"]
-        + ["-o", str(log)],
+        [
+            strace(), "-f", "-p", str(pid), "-o", str(log), f"-etrace={call}",
+            f"-einject={call}:{inject}", *(["-P", str(only)] if only else []),
+        ],
         stderr=subprocess.PIPE,
-    )
+    )  # fmt: skip
     assert tracer.stderr is not None
     try:
-        said = tracer.stderr.readline()
-        assert b"attached" in said, said
+        said = b""
+        while b"attached" not in said:
+            said = tracer.stderr.readline()
+            assert said, "strace ended"
         yield
     finally:
         # Asked politely, it may wait for ever for threads that the kernel has already buried.

@@ -34,7 +34,7 @@ def full_scope(mib: int, *, documents: int = DOCUMENTS, seed: int = 7) -> dict[s
     chance = random.Random(seed)
     words, phrases = _english(), _chinese(chance)
     weights = [chance.lognormvariate(0, 0.7) for _ in range(documents)]
-    unit = (mib * MIB - 192 * documents)  # lines end where they end
+    unit = mib * MIB - 192 * documents  # lines end where they end
     unit /= sum(weights)
     planted: dict[int, list[str]] = {}
     for number in range(RARE):
@@ -45,8 +45,9 @@ def full_scope(mib: int, *, documents: int = DOCUMENTS, seed: int = 7) -> dict[s
     for index in sorted(range(documents), key=weights.__getitem__, reverse=True):
         wanted = weights[index] * unit
         size = min(wanted + surplus, 64 * 1024 - 512)
-        surplus = max(0.0, min(wanted + surplus - size, wanted + surplus))
-        path = f"{_FOLDERS[index % len(_FOLDERS)]}/{words[index * 7 % len(words)].lower()}-{index:04d}.md"
+        surplus = wanted + surplus - size
+        folder, word = _FOLDERS[index % len(_FOLDERS)], words[index * 7 % len(words)]
+        path = f"{folder}/{word.lower()}-{index:04d}.md"
         lines = _lines(chance, words, phrases, int(size))
         for line in planted.get(index, []):
             lines.insert(chance.randrange(2, max(3, len(lines))), line)

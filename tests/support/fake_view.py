@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from amux.memory.document import is_content
 from amux.memory.store import Stamp
 
 
@@ -16,6 +17,7 @@ class FakeView:
         self.documents: dict[str, Stamp] = {}
         self.skipped = 0
         self.is_complete = True
+        self.names_a_step = 1
         self.reads: list[str] = []
         self.before_read: Callable[[str], None] | None = None
         for path, data in (documents or {}).items():
@@ -40,7 +42,7 @@ class FakeView:
         for number, path in enumerate(sorted(self._stamps)):
             if path in self._stamps:
                 self.documents[path] = self._stamps[path]
-            if number % 16 == 0:
+            if number % self.names_a_step == 0:
                 yield
 
     def read(self, path: str) -> bytes | None:
@@ -48,4 +50,5 @@ class FakeView:
         if self.before_read:
             self.before_read(path)
         self.reads.append(path)
-        return self._data.get(path)
+        data = self._data.get(path)
+        return data if data is not None and is_content(data) else None

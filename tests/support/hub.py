@@ -32,6 +32,16 @@ class RunningHub:
             | environment
         )
         self.process: subprocess.Popen[bytes] | None = None
+        # No pipe: one that nobody empties would stop the Hub in the middle of a test.
+        self._log = os.memfd_create("hub-log")
+
+    def __del__(self) -> None:
+        os.close(self._log)
+
+    @property
+    def log(self) -> bytes:
+        """Give what the Hub's processes have written to standard error."""
+        return os.pread(self._log, 1 << 24, 0)
 
     @property
     def config(self) -> config.Config:
@@ -60,14 +70,11 @@ class RunningHub:
 
     def start(self, *words: str, launcher: list[str] | None = None) -> "RunningHub":
         command = launcher or [sys.executable, "-m", "amux", "hub", "serve"]
-        self.process = subprocess.Popen(
-            [*command, *words], env=self.environment, stderr=subprocess.PIPE
-        )
+        self.process = subprocess.Popen([*command, *words], env=self.environment, stderr=self._log)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                assert self.process.stderr is not None
-                raise AssertionError(self.process.stderr.read().decode())
+                raise AssertionError(self.log.decode())
             with contextlib.suppress(AmuxError):
                 self.ask("status")
                 return self
@@ -105,13 +112,13 @@ class RunningHub:
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
             self.process = None
 
     def stop(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+        self.process.wait(timeout=20)
         status = self.process.returncode
         self.process = None
         return status

@@ -17,7 +17,8 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("AMUX_") and name != "PYTHONDONTWRITEBYTECODE"
+        # An agent's shell sets neither; unbuffered streams would hide what ours must flush.
+        if not name.startswith(("AMUX_", "PYTHONDONTWRITE", "PYTHONUNBUFFERED"))
     }
     return kept | {"AMUX_HOME": str(home), "AMUX_NO_AUTOSTART": "1"} | more
 

@@ -47,6 +47,11 @@ class Actor:
     """Whether it is the administrator: the owner of AMUX_HOME, or a person's token of `local`."""
 
     @property
+    def may_vouch(self) -> bool:
+        """Tell whether it is a person, who may say that what looks like a secret is none (M77)."""
+        return self.kind == "person"
+
+    @property
     def is_delegated(self) -> bool:
         """Tell whether it holds a credential that was minted for one session."""
         return self.kind == "agent"

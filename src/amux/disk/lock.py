@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,8 @@ from amux.errors import Busy
 
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOTE_MAX_BYTES = 4096  # a note is one line about a process
+# A new holder has the lock a moment before its note stands there; until then it is the last one's.
+_NOTE_LOOKS, _NOTE_PAUSE_SECONDS = 40, 0.005
 
 
 class Holder:
@@ -89,11 +92,34 @@ def _lock(fd: int) -> None:
 
 
 def _note(fd: int) -> dict[str, object]:
+    """Read who holds the lock, once that is somebody who lives; else what stands there."""
+    note: dict[str, object] = {}
+    for _ in range(_NOTE_LOOKS):
+        note = _read_note(fd)
+        if _is_alive(note.get("pid")):
+            break
+        time.sleep(_NOTE_PAUSE_SECONDS)
+    return note
+
+
+def _read_note(fd: int) -> dict[str, object]:
     try:
         note = json.loads(os.pread(fd, _NOTE_MAX_BYTES, 0))
     except ValueError:  # its holder is just writing it
         return {}
     return {"pid": note["pid"]} if isinstance(note, dict) and "pid" in note else {}
+
+
+def _is_alive(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def _leave_note(fd: int, note: dict[str, object]) -> None:

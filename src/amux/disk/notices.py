@@ -50,6 +50,11 @@ class Notices:
         if fd >= 0:
             os.close(fd)
 
+    def __del__(self) -> None:
+        # A scan of a scope may be dropped while a search still goes on with it; its queue goes
+        # when the last of them does.
+        self.close()
+
     def add(self, folder: Folder) -> int | None:
         """Watch an open directory; None where the kernel refuses."""
         path = f"/proc/self/fd/{folder.fd}".encode()

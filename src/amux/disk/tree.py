@@ -122,6 +122,8 @@ class Folder(Handle):
             raise _odd(error) from error
         try:
             return self._read(fd, max_bytes)
+        except OSError as error:  # a bad sector shows itself here, not at the open
+            raise _odd(error) from error
         finally:
             os.close(fd)
 
@@ -323,7 +325,7 @@ def _seen(status: os.stat_result) -> Seen:
 
 
 def _odd(error: OSError) -> Exception:
-    """Turn a failed open into the refusal that names the rule, or leave it as it is."""
+    """Turn a failed open or read into the refusal that names the rule, or leave it as it is."""
     match error.errno:
         case errno.ELOOP:
             return corrupt("link")

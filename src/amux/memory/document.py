@@ -109,8 +109,14 @@ def require_content(data: bytes) -> None:
             "the content is not UTF-8", hint="save it as UTF-8", argument="content", at=error.start
         ) from error
     if b"\0" in data:
+        at = data.index(b"\0")
         raise InvalidArgument(
-            "the content holds a NUL", argument="content", at=data.index(b"\0")
+            "the content holds a NUL",
+            argument="content",
+            reason="invisible_text",
+            character="U+0000",
+            line=data.count(b"\n", 0, at) + 1,
+            at=at,
         )
 
 

@@ -9,11 +9,11 @@ Rule 4: editors do not ask for our lock. What an exchange of names brings out is
         given back if it is not what was compared (M9).
 """
 
-import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 
 from amux.core import revision
 from amux.core.identity import Scope
@@ -26,13 +26,12 @@ from amux.errors import (
     Busy,
     Corrupt,
     NotFound,
-    NotSaved,
     OutcomeUnknown,
-    PermissionDenied,
     RevisionConflict,
     Unavailable,
 )
 from amux.memory import limits
+from amux.memory.definite import definite, refusal
 from amux.memory.document import Document, Missing, Present, require_content, require_size
 from amux.memory.partition import Partition, directory
 from amux.memory.pending import Pending, Together
@@ -40,8 +39,6 @@ from amux.memory.place import make_folders, parent, prune, require_free, sweep
 from amux.memory.store import Broken, Put, Usage, nothing
 from amux.memory.swap import AfterRenameError, put_in_place
 from amux.memory.view import FilesView, broken, read_document, read_in
-
-_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class Files:
@@ -118,9 +115,17 @@ class Files:
         require_content(data)
         partition = self._partition(scope)
         deadline = self._deadline()
+        write = _Write(
+            path=path,
+            data=data,
+            new=revision.of(data),
+            expected=expected,
+            announced=announced,
+            deadline=deadline,
+        )
         try:
             while True:
-                done = self._try_put(partition, path, data, expected, announced, deadline)
+                done = self._try_put(partition, write)
                 if done is not None:
                     return done
                 # Something changed between check and rename: look again, until the deadline.
@@ -144,7 +149,7 @@ class Files:
         place = parent(f"{partition.top}/{path.text}")
         announced()
         try:
-            with _definite(), ExitStack() as opened:
+            with definite(), ExitStack() as opened:
                 with partition.lock.held(deadline):
                     self._require_working()
                     folder = self._open(opened, place)
@@ -172,7 +177,7 @@ class Files:
         """Remove one file that `broken` lists, by the name that it lists."""
         partition = self._partition(scope)
         deadline = self._deadline()
-        with _definite(), ExitStack() as opened:
+        with definite(), ExitStack() as opened:
             with partition.lock.held(deadline):
                 self._require_working()
                 raw = self._listed(partition, path)
@@ -186,85 +191,76 @@ class Files:
 
     # --- one attempt to put: admit, stage, commit, settle ---
 
-    def _try_put(
-        self,
-        partition: Partition,
-        path: DocPath,
-        data: bytes,
-        expected: str,
-        announced: Callable[[], None],
-        deadline: float,
-    ) -> Put | None:
+    def _try_put(self, partition: Partition, write: "_Write") -> Put | None:
         """Put, or answer None where somebody else changed the place meanwhile."""
-        place = parent(f"{partition.top}/{path.text}")
-        with _definite(), ExitStack() as opened:
-            with partition.lock.held(deadline):
+        place = parent(f"{partition.top}/{write.path.text}")
+        with definite(), ExitStack() as opened:
+            with partition.lock.held(write.deadline):
                 folder = self._open(opened, place)
-                before = self._admit(partition, path, folder, data, expected)
-                is_same = before.revision == revision.of(data)
-                if folder is None:
-                    folder = opened.enter_context(self._make(partition, place, deadline))
-            if is_same:
-                self._await(partition, path.text, deadline)
-                return Put(before.revision, changed=False)
+                before = self._admit(partition, write, folder)
+                if write.new != write.expected and folder is None:
+                    folder = opened.enter_context(self._make(partition, place, write.deadline))
+            if write.new == write.expected or folder is None:
+                self._await(partition, write.path.text, write.deadline)
+                return Put(write.expected, changed=False)
             try:
-                temporary = atomic.stage(folder, data)
+                temporary = atomic.stage(folder, write.data)
             except FileNotFoundError:  # a forget found the directory empty and removed it
                 return None
             except OSError:
-                self._prune(partition, place, deadline)
+                self._prune(partition, place, write.deadline)
                 raise
             try:
-                announced()
-                written = self._commit(partition, path, folder, temporary, data, expected, deadline)
+                write.announced()
+                written = self._commit(partition, write, folder, temporary, before)
             except OutcomeUnknown:
                 raise  # what the temporary holds now is not known either
             except BaseException:
-                atomic.discard(folder, temporary)
-                self._prune(partition, place, deadline)
+                self._drop(partition, write, folder, temporary, place)
                 raise
             if written is None:
-                atomic.discard(folder, temporary)
-                self._prune(partition, place, deadline)
+                self._drop(partition, write, folder, temporary, place)
                 return None
             self._settle(partition, *written)
-        return Put(revision.of(data), changed=True)
+        return Put(write.new, changed=True)
 
     def _admit(
         self,
         partition: Partition,
-        path: DocPath,
+        write: "_Write",
         folder: Folder | None,
-        data: bytes,
-        expected: str,
+        known: Document | None = None,
     ) -> Document:
-        """Decide, with the lock held, whether the write may be; answer what is there now."""
+        """Decide, with the lock held, whether the write may be; answer what is there now.
+
+        `known` is what was there at the expected revision: to compare is cheaper than to hash.
+        """
         self._require_working()
-        before = _document(folder, path.name)
-        revision.require(before.revision, expected)
+        before = _document(folder, write.path.name)
+        if before != known:
+            revision.require(before.revision, write.expected)
         if isinstance(before, Missing):
-            path.require_creatable()
-            require_free(self._root, partition.top, path)
-        require_size(path, data)
-        partition.require_room(before, data)
+            write.path.require_creatable()
+            require_free(self._root, partition.top, write.path)
+        require_size(write.path, write.data)
+        partition.require_room(before, write.data)
         return before
 
     def _commit(
         self,
         partition: Partition,
-        path: DocPath,
+        write: "_Write",
         folder: Folder,
         temporary: str,
-        data: bytes,
-        expected: str,
-        deadline: float,
+        known: Document,
     ) -> "tuple[Pending, atomic.Mark] | None":
         """Compare everything again and rename; None where the place is not the same any more."""
-        with partition.lock.held(deadline), ExitStack() as opened:
+        path = write.path
+        with partition.lock.held(write.deadline), ExitStack() as opened:
             now = self._open(opened, parent(f"{partition.top}/{path.text}"))
             if now is None or not now.is_same(folder):
                 return None
-            before = self._admit(partition, path, folder, data, expected)
+            before = self._admit(partition, write, folder, known)
             pending = partition.pending.begin(path.text)
             try:
                 is_ours = put_in_place(folder, temporary, path.name, before)
@@ -277,6 +273,13 @@ class Files:
                 partition.pending.end(pending)
                 return None
             return pending, self._syncs.mark(folder)
+
+    def _drop(
+        self, partition: Partition, write: "_Write", folder: Folder, temporary: str, place: str
+    ) -> None:
+        """Take back what an attempt made."""
+        atomic.discard(folder, temporary)
+        self._prune(partition, place, write.deadline)
 
     def _unlink(
         self, partition: Partition, folder: Folder, path: str, name: str
@@ -334,7 +337,7 @@ class Files:
         except atomic.SyncFailedError as error:
             # Whether a later fsync of that directory may be believed, nobody knows.
             self._fail()
-            raise _refusal(error) from error
+            raise refusal(error) from error
 
     def _prune(self, partition: Partition, place: str, deadline: float) -> None:
         """Remove directories that are empty now; it is no matter if that cannot be."""
@@ -368,32 +371,22 @@ class Files:
             self._on_failure()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """One put: what is to be where, under which condition, and until when to try."""
+
+    path: DocPath
+    data: bytes
+    new: str
+    expected: str
+    announced: Callable[[], None]
+    """Returns when the audit trail holds the intent; called between staging and renaming."""
+    deadline: float
+
+
 def _document(folder: Folder | None, name: str) -> Document:
     data = None if folder is None else read_in(folder, name)
     return Missing() if data is None else Present(data)
-
-
-@contextmanager
-def _definite() -> Iterator[None]:
-    """Turn what the disk refuses before a rename into the refusal that says so."""
-    try:
-        yield
-    except OSError as error:
-        raise _refusal(error) from error
-
-
-def _refusal(error: OSError) -> NotSaved | PermissionDenied:
-    if error.errno in _NOT_WRITABLE:
-        return PermissionDenied(
-            "the memory root may not be written",
-            hint="give its owner the right to write it, or mount it writable",
-            reason="root_not_writable",
-        )
-    return NotSaved(
-        "the disk did not take the bytes; the old document is intact",
-        hint="make room on the disk; forget works on a full one",
-        cause=errno.errorcode.get(error.errno or 0, "unknown"),
-    )
 
 
 def _not_listed() -> NotFound:

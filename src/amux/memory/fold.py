@@ -26,14 +26,14 @@ _ASCII = bytes(range(0x80))
 _SILENT = bytes((*range(0xC3), *range(0xE3, 0xEA), *range(0xEB, 0xF0), *range(0xF1, 0x100)))
 # Leads that mostly say nothing: quotation marks, Hangul, emoji. These second bytes do.
 _CASED = {
-    0xE2: frozenset(b"\x84\x86\xb0\xb1\xb2\xb3"),
-    0xEA: frozenset(range(0x99, 0xAF)),
-    0xF0: frozenset(b"\x90\x91\x96\x9e"),
+    0xE2: re.compile(rb"\xe2[\x84\x86\xb0-\xb3]"),
+    0xEA: re.compile(rb"\xea[\x99-\xae]"),
+    0xF0: re.compile(rb"\xf0[\x90\x91\x96\x9e]"),
 }
 # Chinese is written with full-width commas. They are frequent, so they are replaced as bytes:
-# normalising their lines would cost ten times as much.
-_WIDE = b"\xef\xbc"  # U+FF01 to U+FF3F; the third byte tells the ASCII character
-_NARROW = {byte: bytes((byte - 0x60,)) for byte in range(0x81, 0xC0)} | {0x80: _WIDE + b"\x80"}
+# normalising their lines would cost ten times as much. The third byte tells the character.
+_WIDE = re.compile(rb"\xef\xbc([\x81-\xbf])")
+_NARROW = {bytes((byte,)): bytes((byte - 0x60,)) for byte in range(0x81, 0xC0)}
 _COMMON = (("…", "..."), ("\u3000", " "), ("\u00a0", " "), ("～", "~"))
 _LONG_RUN = re.compile(rf"(?:[^\w\x00-\x7f]|[\uff9e\uff9f]){{{_RUN}}}")
 
@@ -42,8 +42,7 @@ def fold(data: bytes) -> bytes:
     """Bring UTF-8 bytes into the form in which they are compared."""
     if data.isascii():
         return data.lower()
-    if _WIDE in data:
-        data = _narrow(data)
+    data = _narrow(data)
     # Without ASCII the test is short. It leaves marks where they were relative to each other,
     # and those that join a letter of ASCII count as case.
     wide = data.translate(None, _ASCII)
@@ -87,17 +86,18 @@ def _starts(character: str) -> bool:
 
 def _narrow(data: bytes) -> bytes:
     """Replace full-width punctuation, digits and capitals."""
-    first, *rest = data.split(_WIDE)
-    return b"".join([first, *[_NARROW[part[0]] + part[1:] for part in rest]])
+    parts = _WIDE.split(data)
+    if len(parts) == 1:
+        return data
+    parts[1::2] = map(_NARROW.__getitem__, parts[1::2])
+    return b"".join(parts)
 
 
 def _has_case(data: bytes) -> bool:
     """Tell whether normal text may hold cased letters, or marks, beyond ASCII."""
     for lead in set(data.translate(None, _SILENT)):
-        seconds = _CASED.get(lead)
-        if seconds is None:
-            return True
-        if any(part[0] in seconds for part in data.split(bytes((lead,)))[1:]):
+        pattern = _CASED.get(lead)
+        if pattern is None or pattern.search(data):
             return True
     return False
 

@@ -19,7 +19,6 @@ from operator import ge
 from amux.core import revision
 from amux.core.path import PathPrefix
 from amux.memory import limits
-from amux.memory.document import is_content
 from amux.memory.fold import fold, pieces
 from amux.memory.pace import Pace, Steps
 from amux.memory.search import Found, Hit, Query, TermCount, matched, rank, share
@@ -37,6 +36,7 @@ except ImportError:
 # texts and terms that are worst for each.
 _BLOCK = 8 * 1024 if find is bytes.find else 32 * 1024
 _BATCH_BYTES = 256 * 1024  # read before it is searched, when texts are missing
+_MATCH_SECONDS = 0.030  # kept back from the deadline for searching what was just read
 _KEEP_MAX_BYTES = 2 * limits.SCOPE_MAX_BYTES  # text made for it grows elevenfold when folded
 _ROUNDS = 4  # how often hits that change under the search are ranked anew
 
@@ -79,6 +79,11 @@ class Scan:
         self._walk: Iterator[None] | None = None
         self._walks_begun = 0
         self._walks_done = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """Count the bytes of text that are kept."""
+        return self._kept_bytes
 
     def search(self, query: Query, prefix: PathPrefix, limit: int) -> Steps[Found]:
         """Find the best `limit` documents.
@@ -141,6 +146,8 @@ class Scan:
         at = begin
         while at < legal and not pace.is_late():
             ready = yield from self._read_some(shelf, at, legal, pace)
+            if ready == at:
+                break  # no time to read more
             deck = shelf.deck(at, ready)
             done = yield from _match(deck, query.needles, sweep.rows, pace)
             sweep.texts += deck.documents[:done]
@@ -151,7 +158,9 @@ class Scan:
     def _read_some(self, shelf: Shelf, begin: int, end: int, pace: Pace) -> Steps[int]:
         """Read missing texts; give the end of those from `begin` on that are all here."""
         at, size = begin, 0
-        while (at := shelf.ready(at, end)) < end and size < _BATCH_BYTES and not pace.is_late():
+        while (at := shelf.ready(at, end)) < end and size < _BATCH_BYTES:
+            if pace.is_late(_MATCH_SECONDS):
+                break
             path, stamp = shelf.paths[at], shelf.stamps[at]
             text = yield from _text(path, stamp, self._view.read(path), pace)
             size += text.size
@@ -242,7 +251,7 @@ class Scan:
 
 def _text(path: str, stamp: Stamp, data: bytes | None, pace: Pace) -> Steps[Text]:
     """Fold a document, or say that there is none."""
-    if data is None or not is_content(data):
+    if data is None:
         return Text(stamp=stamp, revision="", form=b"", head=b"", windows=((0, 0),))
     name = fold(path.encode("utf-8")) + b"\n"
     parts = [name]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias, TypeVar
 
-from amux.core import cursor, revision
+from amux.core import cursor, guard, revision
 from amux.core.identity import Scope
 from amux.core.path import DocPath, PathPrefix
 from amux.core.text import to_json
@@ -100,14 +100,20 @@ class Memory:
     def search(self, scope: Scope, query: Query, prefix: PathPrefix, limit: int) -> Steps[Found]:
         """Find the documents that hold any of the terms, best first."""
         found = yield from self._scan(scope).search(query, prefix, limit)
-        yield from self._settled(self._store.pending(scope))
+        yield from self._settled(self._store.pending(scope), self._deadline())
         return found
 
     def get(self, scope: Scope, path: DocPath, part: Range) -> Steps[Slice]:
         """Read a part of a document, with the revision of the whole."""
         found = self._store.read(scope, path)
         # The ticket is looked up after the read: a rename that we have seen registered first.
-        yield from self._settled(self._store.pending(scope, path))
+        deadline = self._deadline()
+        while ticket := self._store.pending(scope, path):
+            yield from self._settled(ticket, deadline)
+            before, found = found, self._store.read(scope, path)
+            # What was seen may have been given back to an editor meanwhile (M9): then look again.
+            if found == before:
+                break
         return document.cut(path, found, part)
 
     def upsert(
@@ -117,18 +123,21 @@ class Memory:
         data: bytes,
         expected: str,
         *,
+        allow_secret_like: bool = False,
         announced: Callable[[], None] = nothing,
     ) -> Written:
         """Replace or create a document; on return it survives a power loss.
 
-        Refuses content that is no document (`invalid_argument`), one too large
-        (`limit_exceeded`), a full scope (`quota_exceeded`), a document that is not at
-        `expected` (`revision_conflict`), a disk that does not take it (`not_saved`).
+        Refuses content that is no document or holds invisible text (`invalid_argument`), one
+        too large (`limit_exceeded`), a secret (`secret_detected`), a full scope
+        (`quota_exceeded`), a document that is not at `expected` (`revision_conflict`), a disk
+        that does not take it (`not_saved`).
         """
         if expected == revision.ABSENT:
             path.require_creatable()
         document.require_content(data)
         document.require_size(path, data)
+        guard.require_clean(data.decode("utf-8"), allow_secret_like=allow_secret_like)
         put = self._store.put(scope, path, data, expected, announced)
         return Written(path.text, put.revision, put.changed)
 
@@ -177,7 +186,7 @@ class Memory:
             yield 0.0
         else:
             next_cursor = None
-        yield from self._settled(self._store.pending(scope))
+        yield from self._settled(self._store.pending(scope), self._deadline())
         return Listing(tuple(rows), next_cursor)
 
     def check(self, scope: Scope) -> Checked:
@@ -203,9 +212,11 @@ class Memory:
             self._scans.popitem(last=False)
         return scan
 
-    def _settled(self, ticket: Ticket | None) -> Steps[None]:
-        """Wait until what was seen is durable; `busy` after two seconds."""
-        deadline = self._clock() + limits.WAIT_MAX_SECONDS
+    def _deadline(self) -> float:
+        return self._clock() + limits.WAIT_MAX_SECONDS
+
+    def _settled(self, ticket: Ticket | None, deadline: float) -> Steps[None]:
+        """Wait until what was seen is durable; `busy` at the deadline."""
         while ticket is not None and not ticket.is_settled:
             if self._clock() > deadline:
                 raise Busy("a write is still on its way to the disk", hint="ask again")

@@ -64,7 +64,10 @@ class Deck:
 
 
 class Shelf:
-    """What one walk of the scope has found, and the texts of it that were read so far."""
+    """What one walk of the scope has found, and the texts of it that were read so far.
+
+    What is `kept` has the stamps of `documents`.
+    """
 
     def __init__(
         self,
@@ -79,10 +82,7 @@ class Shelf:
         self.stamps = [documents[path] for path in self.paths]
         self.skipped = skipped
         self.is_complete = is_complete
-        self.texts: list[Text | None] = [
-            text if (text := kept.get(path)) and text.stamp == stamp else None
-            for path, stamp in zip(self.paths, self.stamps, strict=True)
-        ]
+        self.texts: list[Text | None] = [kept.get(path) for path in self.paths]
         self._block = block
         self._sizes = [0, *accumulate(stamp.size for stamp in self.stamps)]
         self._deck: Deck | None = None

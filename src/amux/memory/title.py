@@ -15,7 +15,7 @@ _MARK = re.compile(
 )
 # Lines that are no part of a paragraph, and so of no setext heading: they end it ...
 _ENDS = re.compile(
-    rb"[ \t\r]*$| {0,3}(?:#{1,6}(?:[ \t\r]|$)|=+[ \t\r]*$|-+[ \t\r]*$|(?:`{3}|~{3})"
+    rb"[ \t\r]*$| {0,3}(?:#{1,6}(?:[ \t\r]|$)|-+[ \t\r]*$|(?:`{3}|~{3})"
     rb"|(?:[-*_][ \t]*){3,}\r?$)"
 )
 # ... or hold it inside something else: a quotation, a list.
@@ -35,6 +35,7 @@ def title(data: bytes) -> Title:
     text = b"\n" + data.removeprefix(b"\xef\xbb\xbf")
     at = 0
     floor = 0  # where the text after the last code fence begins
+    held = -1  # where the last line of `=` begins that lies inside something else
     while mark := _MARK.search(text, at):
         at = mark.end()
         if mark["fence"]:
@@ -42,8 +43,10 @@ def title(data: bytes) -> Title:
                 continue  # a code span at the start of a line
             at = floor = _fence_end(text, mark)
         elif mark["under"]:
-            found = _setext(text, floor, mark.start())
-            if found.line:
+            found = _setext(text, floor, held, mark.start())
+            if found is None:
+                held = mark.start()
+            elif found.line:
                 return found
         elif words := _words(mark["atx"].strip()):
             return Title(words, text.count(b"\n", 0, mark.start() + 1), 1)
@@ -64,18 +67,22 @@ def _fence_end(text: bytes, mark: re.Match[bytes]) -> int:
     return end.end() if end else len(text)
 
 
-def _setext(text: bytes, floor: int, end: int) -> Title:
-    """Take the paragraph that ends where the line of `=` begins."""
+def _setext(text: bytes, floor: int, held: int, end: int) -> Title | None:
+    """Take the paragraph above a line of `=`; None says that it lies inside something else."""
     lines: list[bytes] = []
     while end > floor:
         begin = text.rfind(b"\n", 0, end)
         line = text[begin + 1 : end]
         if _ENDS.match(line):
             break
-        if _HOLDS.match(line):
-            return Title()
-        lines.append(line.strip())
+        if begin == held or _HOLDS.match(line):
+            return None
+        lines.append(line)
         end = begin
-    if not lines or text[end + 1 : end + 5].startswith((b"    ", b"\t")):
+    first = text.count(b"\n", 0, end + 1)
+    while lines and lines[-1].startswith((b"    ", b"\t")):  # code, not yet the paragraph
+        lines.pop()
+        first += 1
+    if not lines:
         return Title()
-    return Title(b"\n".join(reversed(lines)), text.count(b"\n", 0, end + 1), len(lines))
+    return Title(b"\n".join(line.strip() for line in reversed(lines)), first, len(lines))

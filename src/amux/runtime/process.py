@@ -155,7 +155,8 @@ def _spawn_hub(home: str) -> subprocess.Popen[bytes]:
     # mean another place there.
     os.putenv("AMUX_HOME", home)
     child = subprocess.Popen(
-        [sys.executable, *_AS_MODULE, "hub", "serve", "--background"],
+        # utf8: names of files are UTF-8, in whatever locale the first caller happened to be.
+        [sys.executable, "-X", "utf8", *_AS_MODULE, "hub", "serve", "--background"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

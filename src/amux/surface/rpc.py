@@ -198,7 +198,8 @@ class Calls:
         path = DocPath.parse(str(given["path"]))
         expected = revision.parse(str(given["expected_revision"]))
         data = str(given["content"]).encode("utf-8")
-        return (await self._in_thread(self._hub.upsert, actor, path, data, expected)).plain()
+        upsert = partial(self._hub.upsert, allow_secret_like=bool(given.get("allow_secret_like")))
+        return (await self._in_thread(upsert, actor, path, data, expected)).plain()
 
     async def _forget(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))

@@ -17,7 +17,7 @@ def arguments(call: Call, given: object) -> dict[str, str | int | bool]:
         if name not in known:
             raise InvalidArgument(
                 "unknown argument",
-                hint="known are " + ", ".join(known),
+                hint="known are " + ", ".join(call.for_agents().names),
                 argument=name[:64],
             )
         _require_kind(name, value, known[name].kind)

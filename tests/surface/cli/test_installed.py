@@ -11,7 +11,7 @@ import pytest
 from scripts import pyz
 from tests.surface.cli.test_hub import Machine, refusal
 
-BEFORE = ("# 标题\r\n" + '\u0001"用户 😀\n' * 1500).encode()
+BEFORE = ("# 标题\r\n" + '\t"用户 😀\n' * 1500).encode()
 AFTER = b"\xef\xbb\xbfno newline at the end, totals?"
 
 

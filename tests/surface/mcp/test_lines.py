@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import time
 from types import ModuleType
 
 import pytest
@@ -74,6 +75,21 @@ class Around:
         raise AssertionError(name)
 
 
+class Trickle(io.RawIOBase):
+    """A pipe that takes seven bytes at a time, and lets others go first."""
+
+    def __init__(self) -> None:
+        self.taken = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self.taken += data[:7]
+        time.sleep(0)
+        return len(data[:7])
+
+    def getvalue(self) -> bytes:
+        return bytes(self.taken)
+
+
 def answers(around: Around) -> list[dict[str, object]]:
     assert serve(around, "memory") == 0
     spelled = around.stdout.getvalue().decode("utf-8")
@@ -141,6 +157,14 @@ def test_a_line_that_is_too_long_is_told_once_and_the_next_is_read() -> None:
         assert found == [None, b"next\n"]
     assert list(lines(io.BytesIO(b"x" * limit + b"\nnext"))) == [b"x" * limit + b"\n", b"next"]
     assert list(lines(io.BytesIO(b"x" * (limit + 1)))) == [None]
+
+
+@pytest.mark.requirement("M58")
+def test_answers_of_eight_threads_are_whole_lines_on_a_pipe_that_takes_little() -> None:
+    call = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"memory_%s"}}\n'
+    around = Around("".join(call % (n, ("get", "search")[n % 2]) for n in range(60)).encode())
+    around.stdout = Trickle()
+    assert sorted(answer["id"] for answer in answers(around)) == list(range(60))
 
 
 @pytest.mark.requirement("M48")

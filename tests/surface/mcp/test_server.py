@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from amux.wire.tools import TOOLS, noted
 from tests.support.mcp_fake import FakeHub, Reply, hangs, says, status
 from tests.support.mcp_lines import McpProcess, block, code
 
@@ -161,10 +162,10 @@ def test_a_hung_call_blocks_neither_ping_nor_lists_nor_other_calls(home: Path) -
         start = time.monotonic()
         assert mcp.request("ping")["result"] == {}
         assert len(mcp.tools()) == 5
-        assert mcp.call("memory_get", path="a.md") == ("{}", False)
+        assert mcp.call("memory_get", path="a.md") == (noted(TOOLS["memory_get"], "{}"), False)
         assert time.monotonic() - start < 1.0
         woken.set()
-        assert block(mcp.answer(hung)) == ("{}", False)
+        assert block(mcp.answer(hung)) == (noted(TOOLS["memory_get"], "{}"), False)
 
 
 @pytest.mark.slow
@@ -285,25 +286,38 @@ def test_text_is_utf8_whatever_the_locale_says(home: Path) -> None:
         FakeHub(home, status=status(effective=True), get=says(answer)) as hub,
         McpProcess(home, LANG="C", LC_ALL="C", PYTHONIOENCODING="cp1252") as mcp,
     ):
-        assert mcp.call("memory_get", path="用户/é.md") == (answer, False)
+        assert mcp.call("memory_get", path="用户/é.md") == (
+            noted(TOOLS["memory_get"], answer),
+            False,
+        )
         assert hub.asked == [("get", {"path": "用户/é.md"})]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("M58", "M59")
-def test_lines_of_parallel_answers_never_mix(home: Path) -> None:
+def test_lines_of_parallel_answers_never_mix_when_the_pipe_is_full(home: Path) -> None:
     def echo(arguments: dict[str, object]) -> tuple[int, str]:
-        return 200, json.dumps({"path": arguments["path"], "content": "😀" * 1000})
+        return 200, json.dumps({"path": arguments["path"], "content": "x" * 5900})
 
-    with FakeHub(home, status=status(effective=True), get=echo), McpProcess(home) as mcp:
-        asked = {
-            mcp.ask("tools/call", {"name": "memory_get", "arguments": {"path": f"{i}.md"}}): i
-            for i in range(60)
-        }
-        for one, number in asked.items():
-            text, _ = block(mcp.answer(one))
-            shown = json.loads(text)
-            # An answer over 6 KiB comes as a page, which holds the start of it.
-            assert f'"path": "{number}.md"' in shown.get("text", text)
+    read_end, write_end = os.pipe()
+    with (
+        FakeHub(home, status=status(effective=True), get=echo) as hub,
+        _writing_to(home, write_end) as mcp,
+    ):
+        os.close(write_end)
+        for number in range(60):
+            mcp.ask("tools/call", {"name": "memory_get", "arguments": {"path": f"{number}.md"}})
+        # A pipe holds ten of these lines: then eight threads wait in the middle of theirs.
+        deadline = time.monotonic() + 10
+        while hub.answered.count("get") < 18:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        with open(read_end, "rb") as stream:
+            answers = [json.loads(stream.readline()) for _ in range(60)]
+    assert sorted(answer["id"] for answer in answers) == list(range(1, 61))
+    for answer in answers:
+        text, _ = block(answer)
+        assert json.loads(text)["path"] == f"{answer['id'] - 1}.md"
 
 
 def _peak_kib(pid: int) -> int:

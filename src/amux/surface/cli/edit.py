@@ -37,7 +37,7 @@ def edit(ctx: Context, given: Given) -> int:
                 argument="EDITOR",
                 status=status,
             )
-        text = _saved(ctx, path, before, data)
+        text = _saved(ctx, given, before, data)
     except AmuxError as refusal:
         if _is_unchanged(file, before.data):
             _remove(folder)
@@ -58,12 +58,13 @@ def edit(ctx: Context, given: Given) -> int:
     return output.answer(ctx, text, as_json=given.has("json"), readable=render.upsert)
 
 
-def _saved(ctx: Context, path: str, before: whole.Whole, data: bytes) -> str:
+def _saved(ctx: Context, given: Given, before: whole.Whole, data: bytes) -> str:
     """Write what was edited, and give the answer's text."""
     if data == before.data:
+        path = given.text("path")
         return output.spelled({"path": path, "revision": before.revision, "changed": False})
     arguments: dict[str, object] = {
-        "path": path,
+        **given.wire("path", "allow_secret_like"),
         "content": text_of(data),
         "expected_revision": before.revision,
     }

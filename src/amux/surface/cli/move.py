@@ -26,7 +26,7 @@ def move(ctx: Context, given: Given) -> int:
     if document.revision != expected:
         raise _changed(document.revision, {})
     try:
-        revision = _create(ctx, new, document)
+        revision = _create(ctx, given, document)
         _finish(ctx, old, new, expected, revision)
     except AmuxError as refusal:
         if "documents" not in refusal.details:
@@ -40,12 +40,13 @@ def move(ctx: Context, given: Given) -> int:
     return output.own(ctx, answer, as_json=given.has("json"), readable=render.moved)
 
 
-def _create(ctx: Context, new: str, document: whole.Whole) -> str:
+def _create(ctx: Context, given: Given, document: whole.Whole) -> str:
     """Put the bytes at NEW, where nothing may be."""
     arguments: dict[str, object] = {
-        "path": new,
+        "path": given.text("new"),
         "content": text_of(document.data),
         "expected_revision": ABSENT,
+        **given.wire("allow_secret_like"),
     }
     return str(calls.ask(ctx, "upsert", arguments).value()["revision"])
 

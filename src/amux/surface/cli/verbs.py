@@ -22,6 +22,12 @@ _EXPECTED = Option(
     "the revision that you have read, or absent to create",
     required=True,
 )
+_ALLOW = Option(
+    "allow-secret-like",
+    "",
+    "save what only looks like an assigned secret; a known format is refused all the same",
+    kind="flag",
+)
 
 _ROWS = (
     Verb(
@@ -65,6 +71,7 @@ _ROWS = (
         _PATH,
         _EXPECTED,
         Option("file", "F", "read the new content from this file; - is standard input"),
+        _ALLOW,
         _JSON,
         about="The content is read as raw bytes from the file or standard input, and stored "
         "byte for byte. Nothing is written unless the document still has the expected revision.",
@@ -72,7 +79,7 @@ _ROWS = (
             ("echo '# Git' | amux memory upsert notes/git.md --expected-revision absent", "create"),
             ("amux memory upsert MEMORY.md --expected-revision R --file entry.md", "replace"),
         ),
-        refusals=(Code.LIMIT_EXCEEDED, Code.QUOTA_EXCEEDED, *_WRITES),
+        refusals=(Code.SECRET_DETECTED, Code.LIMIT_EXCEEDED, Code.QUOTA_EXCEEDED, *_WRITES),
     ),
     Verb(
         "memory forget",
@@ -127,12 +134,13 @@ _ROWS = (
         "edit:edit",
         "edit a document in your editor",
         _PATH,
+        _ALLOW,
         _JSON,
         about="Opens the document, or an empty one, in $VISUAL, $EDITOR or vi, and saves it if "
         "nobody changed it meanwhile. Whatever is refused, your text stays in a private file "
         "that the refusal names.",
         examples=(("amux memory edit MEMORY.md", "edit the entry"),),
-        refusals=(Code.LIMIT_EXCEEDED, Code.QUOTA_EXCEEDED, *_WRITES),
+        refusals=(Code.SECRET_DETECTED, Code.LIMIT_EXCEEDED, Code.QUOTA_EXCEEDED, *_WRITES),
     ),
     Verb(
         "memory move",
@@ -141,11 +149,12 @@ _ROWS = (
         Positional("old", "OLD", "where it is"),
         Positional("new", "NEW", "where it goes; nothing may be there"),
         _EXPECTED,
+        _ALLOW,
         _JSON,
         about="Creates NEW with the bytes of OLD, then forgets OLD. If OLD changed in between, "
         "NEW is removed again. Whatever else interrupts it leaves both, never none.",
         examples=(("amux memory move git.md notes/git.md --expected-revision R", "move at R"),),
-        refusals=(Code.QUOTA_EXCEEDED, *_WRITES),
+        refusals=(Code.SECRET_DETECTED, Code.QUOTA_EXCEEDED, *_WRITES),
     ),
     Verb(
         "hub start",
@@ -261,6 +270,25 @@ _ROWS = (
         examples=(
             ("amux mcp entry --client codex >> ~/.codex/config.toml", "for Codex"),
             ("amux mcp entry --client claude > .mcp.json", "for Claude Code"),
+        ),
+    ),
+    Verb(
+        "protocol",
+        "protocol:protocol",
+        "print what an agent with memory is told, for one that amux does not start",
+        Option(
+            "form",
+            "F",
+            "how the agent reaches memory: its MCP tools, or this command line",
+            required=True,
+            choices=("mcp", "cli"),
+        ),
+        _JSON,
+        about="The text is the same for every session of a release. "
+        "The agent's own memory stays on: switch it off in its settings.",
+        examples=(
+            ("amux protocol --form mcp >> CLAUDE.md", "for an agent that has `amux mcp`"),
+            ("amux protocol --form cli >> AGENTS.md", "for one that runs commands"),
         ),
     ),
     Verb(

@@ -11,7 +11,7 @@ from amux.surface.cli.parse import Given
 def upsert(ctx: Context, given: Given) -> int:
     """Replace a document, or create it, by the bytes of a file or of standard input."""
     content = text_of(_content(ctx, given.text("file")))
-    arguments = {**given.wire("path", "expected_revision"), "content": content}
+    arguments = {**given.wire("path", "expected_revision", "allow_secret_like"), "content": content}
     found = calls.ask(ctx, "upsert", arguments)
     return output.answer(ctx, found.text, as_json=given.has("json"), readable=render.upsert)
 

@@ -26,7 +26,7 @@ from amux.runtime import reach
 from amux.runtime.context import Context
 from amux.wire import strict
 from amux.wire.pages import Pages
-from amux.wire.tools import CONTINUE, TOOLS, Call, listing
+from amux.wire.tools import CONTINUE, TOOLS, Call, listing, noted
 
 LIST_WAIT_SECONDS = 0.5  # Codex waits about 1 s for a server, start included (M56)
 SETS = ("memory", "none")
@@ -136,7 +136,7 @@ class MemoryTools:
                 return self._pages.resume(str(arguments["continuation"]), self._context.clock())
         answer = self._ask(call.name, dict(arguments))
         with self._reading:
-            return self._pages.open(answer.text, self._context.clock())
+            return self._pages.open(noted(call, answer.text), self._context.clock())
 
     def _ask(self, name: str, arguments: dict[str, object]) -> Answer:
         """Call the Hub; where none listens, start one and call that."""

@@ -1,0 +1,1 @@
+"""Budgets, measured as ratios to a named peer in one run: `make bench`."""

@@ -1,0 +1,58 @@
+"""Taking times: interleaved, warmed up, medians.
+
+Rule 1: what is compared runs in turn, A B A B, so that a drifting machine moves both.
+Rule 2: a figure is a median unless it is named p99.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One budget: what was measured, against what, and what it may be."""
+
+    name: str
+    ours: float
+    peer: float | None
+    """None where the budget is absolute."""
+    unit: str
+    bound: float
+    of: str
+    """What the peer is, or what is bounded."""
+
+    @property
+    def value(self) -> float:
+        """Give what the bound is about: the ratio, or the figure itself."""
+        return self.ours if self.peer is None else self.ours / self.peer
+
+    @property
+    def is_kept(self) -> bool:
+        """Tell whether the budget is kept."""
+        return self.value <= self.bound
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Time one call."""
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def paired(
+    one: Callable[[], object], other: Callable[[], object], *, rounds: int, warm_up: int = 2
+) -> tuple[float, float]:
+    """Time two things in turn; give the median seconds of each."""
+    for _ in range(warm_up):
+        one()
+        other()
+    times = [(seconds(one), seconds(other)) for _ in range(rounds)]
+    return statistics.median(t for t, _ in times), statistics.median(t for _, t in times)
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """Give the time that `share` of all are not over."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
