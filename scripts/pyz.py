@@ -1,7 +1,7 @@
 """Build `amux.pyz`: the agent's side in one file, standard library only.
 
-Rule 1: what is in it is what `amux.app` and the faces that agents start reach by imports; the
-        Hub's side is loaded late, by name, and so is never reached.
+Rule 1: what is in it is what `amux.app`, its late helpers and the faces that agents start reach
+        by imports; the Hub's side is loaded late, by name, and so is never reached.
 Rule 2: equal sources and one Python give equal bytes: fixed times, sorted names.
 Rule 3: byte code lies beside the source, because an import from a zip cannot cache it; another
         Python finds a foreign magic number and compiles the source.
@@ -16,7 +16,10 @@ from pathlib import Path
 
 from scripts.imports import SOURCE, reached
 
-ROOTS = ("amux/app.py", "amux/surface/cli/*.py", "amux/surface/mcp/*.py", "amux/runtime/*.py")
+ROOTS = (
+    "amux/app.py", "amux/settings_file.py", "amux/tls.py",
+    "amux/surface/cli/*.py", "amux/surface/mcp/*.py", "amux/runtime/*.py",
+)  # fmt: skip
 MAIN = "import sys\n\nfrom amux.app import main\n\nsys.exit(main())\n"
 UNCHECKED = (1).to_bytes(4, "little")  # named by the source's hash, which nobody compares (PEP 552)
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can say

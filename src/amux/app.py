@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 
 from amux import config as configuration
-from amux.config import Config
+from amux.config import Config, HubTable
 from amux.errors import AmuxError, Internal, Unavailable
 from amux.surface.cli import main as cli
 from amux.surface.cli import output
@@ -20,12 +20,15 @@ TYPE_CHECKING = False  # importing `typing` for the real one would cost each sta
 if TYPE_CHECKING:
     from amux.compose import Offline
 
-# What only some verbs need. The first two are the Hub's side, which a zipapp lacks.
+# What only some verbs need. The first three are the Hub's side, which a zipapp lacks.
 LATE = {
     "serve": "amux.serve",
     "compose": "amux.compose",
+    "mcp_http": "amux.surface.mcp_http",
     "process": "amux.runtime.process",
     "mcp": "amux.surface.mcp.server",
+    "settings_file": "amux.settings_file",
+    "tls": "amux.tls",
 }
 
 
@@ -38,6 +41,7 @@ class Context:
         self.stdout = sys.stdout.buffer
         self.stderr = sys.stderr.buffer
         self.clock = time.monotonic
+        self.wall = time.time
         self.random_bytes = os.urandom
 
     def late(self, name: str) -> ModuleType:
@@ -54,7 +58,7 @@ class Context:
 
     def offline(self) -> "Offline":
         """Give the administrator's calls with no Hub running (M47)."""
-        asks: Offline = self.late("compose").Offline(self.config, clock=self.clock)
+        asks: Offline = self.late("compose").Offline(self.config, clock=self.clock, wall=self.wall)
         return asks
 
 
@@ -65,7 +69,7 @@ def main() -> int:
     try:
         if sys.platform == "win32":
             raise Unavailable("amux does not run on Windows", hint="run it inside WSL")
-        context.config = configuration.load()
+        context.config = configuration.load(parse=_table_of)
         return cli.run(sys.argv[1:], context)
     except AmuxError as refusal:
         return output.refuse(context, refusal)
@@ -78,3 +82,8 @@ def main() -> int:
                 "amux made a mistake", hint="report it with the lines above", incident=incident
             ),
         )
+
+
+def _table_of(text: str) -> HubTable:
+    table: HubTable = import_module(LATE["settings_file"]).parse(text)
+    return table

@@ -8,27 +8,37 @@ Rule 3: a command without a running Hub works through the same service, under th
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from amux import __version__
 from amux.client import Answer
 from amux.config import Config
 from amux.core import home
-from amux.core.identity import PeerActor
+from amux.core.identity import Caller, hub_id_of
 from amux.core.text import to_json
 from amux.disk import lock, tree
+from amux.disk.trail import Trail
 from amux.disk.tree import Root
-from amux.errors import Internal, InvalidArgument
-from amux.hub import upgrade
+from amux.errors import Corrupt, InvalidArgument
+from amux.hub import audit, bindings, credentials, upgrade
+from amux.hub import settings as switches
 from amux.hub.access import Access
-from amux.hub.service import About, Hub
-from amux.hub.settings import SettingsFile
+from amux.hub.administration import About, Administration
+from amux.hub.gate import Gate
+from amux.hub.people import People
+from amux.hub.rates import Rates
+from amux.hub.service import Hub
+from amux.hub.sessions import Sessions
 from amux.memory.files import Files
 from amux.memory.service import Memory
 
+AUDIT_THREADS = 2  # one fsync of the trail on its way, and the next one gathering
 # What amux can do on Linux and not elsewhere (M10).
 MISSING = {"darwin": ("notifications of changed files", "linux-dac launches")}
 Clock = Callable[[], float]
+Now = Callable[[], datetime]
 
 
 @contextmanager
@@ -61,61 +71,115 @@ def owned(config: Config, *, allow_network_fs: bool = False) -> Iterator[Root]:
         root.close()
 
 
+@contextmanager
 def hub(
     config: Config,
     root: Root,
     *,
     clock: Clock,
+    now: Now,
     socket_path: str,
     stop: Callable[[], None],
     fail: Callable[[], None],
-) -> Hub:
-    """Build the service of a root that this process holds."""
-    settings_file = SettingsFile(root)
-    effective = settings_file.load()
+) -> Iterator[Hub]:
+    """Build the service of a root that this process holds, for as long as it is used."""
+    settings = switches.opened(root)
+    effective = settings.value
+    identity = credentials.opened(root)
+    secret = _secret(root)
+    hub_id = hub_id_of(secret)
+    access = Access(
+        owner_uid=os.stat(config.home).st_uid,
+        hub_id=hub_id,
+        effective=effective,
+        identity=identity,
+        now=now,
+    )
+    trail = Trail(
+        root,
+        f"{home.HUB_DIR}/{home.AUDIT_FILE}",
+        max_bytes=audit.MAX_BYTES,
+        parts_kept=audit.PARTS_KEPT,
+        reserve_bytes=audit.RESERVE_BYTES,
+    )
+    store = Files(os.path.join(config.home, home.MEMORY_DIR), clock=clock, on_failure=fail)
+    with ThreadPoolExecutor(AUDIT_THREADS, thread_name_prefix="audit") as threads:
+        kept = audit.Audit(trail, now=now, threads=threads)
+        gate = Gate(access=access, rates=Rates(), audit=kept, clock=clock)
+        administration = Administration(
+            about=About(
+                version=__version__,
+                hub_id=hub_id,
+                pid=os.getpid(),
+                # A name of a folder need not be UTF-8; what is told about it must be.
+                root=tree.shown(config.home),
+                socket=tree.shown(socket_path),
+                platform={"system": sys.platform, "missing": list(MISSING.get(sys.platform, ()))},
+            ),
+            gate=gate,
+            access=access,
+            audit=kept,
+            settings=settings,
+            effective=effective,
+            people=People(identity=identity, now=now, random_bytes=os.urandom),
+            sessions=Sessions(
+                access=access,
+                identity=identity,
+                bindings=bindings.opened(root),
+                now=now,
+                random_bytes=os.urandom,
+            ),
+            stop=stop,
+        )
+        memory = Memory(store, clock=clock, cursor_key=secret)
+        yield Hub(gate=gate, memory=memory, administration=administration)
+    store.close()
+    trail.close()
+
+
+def _secret(root: Root) -> bytes:
     secret = root.read(f"{home.HUB_DIR}/{home.SECRET_FILE}", max_bytes=upgrade.SECRET_BYTES + 1)
     if secret is None or len(secret) != upgrade.SECRET_BYTES:
-        raise Internal("hub/secret is not what it was made", hint="restore it from a backup")
-    store = Files(os.path.join(config.home, home.MEMORY_DIR), clock=clock, on_failure=fail)
-    return Hub(
-        about=About(
-            version=__version__,
-            pid=os.getpid(),
-            # A name of a folder need not be UTF-8; what is told about it must be.
-            root=tree.shown(config.home),
-            socket=tree.shown(socket_path),
-            platform={"system": sys.platform, "missing": list(MISSING.get(sys.platform, ()))},
-        ),
-        access=Access(owner_uid=os.stat(config.home).st_uid, effective=effective),
-        memory=Memory(store, clock=clock, cursor_key=secret),
-        settings_file=settings_file,
-        effective=effective,
-        stop=stop,
-    )
+        raise Corrupt(
+            "hub/secret is not what it was made",
+            hint="restore it from a backup; without it no binding of this Hub is known again",
+            reason="secret",
+        )
+    return secret
 
 
 class Offline:
     """The administrator's calls with no Hub running, behind the method that `client` has."""
 
-    def __init__(self, config: Config, *, clock: Clock) -> None:
+    def __init__(self, config: Config, *, clock: Clock, wall: Clock) -> None:
         self._config = config
         self._clock = clock
+        self._wall = wall
 
     def ask(self, name: str, arguments: dict[str, object] | None = None) -> Answer:
         """Make one call in process; `busy` where a Hub holds the root after all."""
-        given = arguments or {}
-        actor = PeerActor(os.geteuid())
-        with owned(self._config) as root:
-            service = hub(self._config, root, clock=self._clock, socket_path="", stop=_no, fail=_no)
-            if name == "settings":
-                found = service.set(actor, str(given["name"]), str(given["value"]))
-                found["effective"] = None
-            else:
-                found = service.status(actor)
-                found["pid"] = None
-            # Nothing is in force while no Hub runs, so nothing is due either.
+        caller = Caller(uid=os.geteuid(), surface="cli")
+        with (
+            owned(self._config) as root,
+            hub(
+                self._config,
+                root,
+                clock=self._clock,
+                now=lambda: datetime.fromtimestamp(self._wall(), UTC),
+                socket_path="",
+                stop=_no,
+                fail=_no,
+            ) as service,
+        ):
+            found = service.administration.call(service.enter(caller), name, arguments or {})
+        # Nothing is in force while no Hub runs, so nothing is due either.
+        if name in {"settings", "status"}:
             found["running"] = found["restart_due"] = False
-            return Answer(to_json(found).decode("utf-8"), __version__)
+        if name == "settings":
+            found["effective"] = None
+        if name == "status":
+            found["pid"] = None
+        return Answer(to_json(found).decode("utf-8"), __version__)
 
 
 def _no() -> None:

@@ -1,20 +1,47 @@
-"""The environment and the socket's record, read once and handed on as plain values.
+"""The environment, the person's `config.toml` and the socket's record, as plain values.
 
 Rule 1: nobody else reads the environment.
 Rule 2: reading settings builds nothing and writes nothing.
+Rule 3: a client that was given a Hub or a binding by its environment reads no file of settings:
+        what an agent was started with is not redirected by what stands in a folder (R20).
+Rule 4: the token of `config.toml` goes to the Hub of `config.toml`, and nowhere else.
 """
 
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Callable, Mapping
 
 from amux.core import home
-from amux.errors import InvalidArgument
+from amux.core.address import Address, Connection, is_header
+from amux.errors import InvalidArgument, Unauthenticated
+
+FILE = "config.toml"
+FILE_MAX_BYTES = 64 * 1024  # a page of settings has a hundredth of this
+TOKEN_MAX_BYTES = 1024
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class HubTable:
+    """The table `[hub]` of `config.toml`; everything may be absent."""
+
+    __slots__ = (
+        "ca_file", "listen", "names", "shared_socket", "tls_cert", "tls_key", "token_file", "url",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.listen: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
+        self.tls_cert = self.tls_key = self.shared_socket = ""
+        self.url = self.token_file = self.ca_file = ""
 
 
 class Config:
     """What a person set for this process."""
 
-    __slots__ = ("editor", "home", "no_autostart", "runtime_dir", "search_path", "temp_dir")
+    __slots__ = (
+        "_parse", "_table", "binding", "ca_file", "credential_file", "editor", "home", "hub",
+        "no_autostart", "runtime_dir", "search_path", "temp_dir",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -25,6 +52,11 @@ class Config:
         temp_dir: str,
         runtime_dir: str,
         search_path: str,
+        hub: str = "",
+        credential_file: str = "",
+        binding: str = "",
+        ca_file: str = "",
+        parse: Callable[[str], HubTable] | None = None,
     ) -> None:
         self.home = home
         self.no_autostart = no_autostart
@@ -32,6 +64,12 @@ class Config:
         self.temp_dir = temp_dir
         self.runtime_dir = runtime_dir
         self.search_path = search_path
+        self.hub = hub
+        self.credential_file = credential_file
+        self.binding = binding
+        self.ca_file = ca_file
+        self._parse = parse
+        self._table: HubTable | None = None
 
     @classmethod
     def nowhere(cls) -> "Config":
@@ -53,9 +91,73 @@ class Config:
         except OSError:
             return usual  # no Hub has run here yet; connecting says so
 
+    @property
+    def table(self) -> HubTable:
+        """Read `[hub]` of `config.toml`, once; refuses what is not as it should be."""
+        if self._table is None:
+            text = _settings_text(self.home)
+            parse = self._parse
+            self._table = HubTable() if text is None or parse is None else parse(text)
+        return self._table
 
-def load(environ: Mapping[str, str] = os.environ) -> Config:
-    """Read the environment; refuses an AMUX_HOME that is no usable path."""
+    @property
+    def connection(self) -> Connection:
+        """Say how this process reaches its Hub.
+
+        The token is read anew each time: a process that lives for days follows a new one.
+        """
+        if self.hub or self.binding:
+            own = Address.local(self.socket_path)
+            address = Address.parse(self.hub, "AMUX_HUB") if self.hub else own
+            # The socket of another Hub is for its owner to open.
+            return self._to(address, may_start=address.socket_path == own.socket_path)
+        if self.table.url:
+            address = Address.parse_url(self.table.url, "hub.url")
+            return self._to(address, self.table, may_start=False)
+        return self.local
+
+    @property
+    def local(self) -> Connection:
+        """Say how this process reaches the Hub of this AMUX_HOME, whatever else is set."""
+        is_given = bool(self.hub or self.binding)
+        table = None if is_given or self.table.url else self.table
+        return self._to(Address.local(self.socket_path), table, may_start=True)
+
+    def path_of(self, text: str) -> str:
+        """Give the path that a setting means: beneath the home folder, or beside the file."""
+        return os.path.join(self.home, os.path.expanduser(text)) if text else ""
+
+    def _to(
+        self, address: Address, table: HubTable | None = None, *, may_start: bool
+    ) -> Connection:
+        token_file, argument, ca_file = self.credential_file, "AMUX_CREDENTIAL_FILE", self.ca_file
+        if table is not None and table.token_file and not token_file:
+            token_file, argument = self.path_of(table.token_file), "hub.token_file"
+        if table is not None and table.ca_file and not ca_file:
+            ca_file = self.path_of(table.ca_file)
+        if self.binding and not token_file:
+            raise Unauthenticated(
+                "a bound session has no credential",
+                hint="set AMUX_CREDENTIAL_FILE; AMUX_MEMORY_BINDING grants nothing by itself",
+            )
+        if self.binding and not is_header(self.binding):
+            raise InvalidArgument("this is no binding", argument="AMUX_MEMORY_BINDING")
+        return Connection(
+            address,
+            token=_token(token_file, argument) if token_file else "",
+            binding=self.binding,
+            ca_file=ca_file,
+            may_start=may_start,
+        )
+
+
+def load(
+    environ: Mapping[str, str] = os.environ, *, parse: Callable[[str], HubTable] | None = None
+) -> Config:
+    """Read the environment; refuses an AMUX_HOME that is no usable path.
+
+    `parse` reads the text of `config.toml`, if there is one and once it is needed.
+    """
     root = environ.get("AMUX_HOME") or os.path.join(os.path.expanduser("~"), ".amux")
     if "\0" in root or "\n" in root:
         raise InvalidArgument("AMUX_HOME holds a control character", argument="AMUX_HOME")
@@ -66,4 +168,58 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         temp_dir=environ.get("TMPDIR") or "/tmp",  # a folder of ours is made in it
         runtime_dir=environ.get("XDG_RUNTIME_DIR") or "",
         search_path=environ.get("PATH") or os.defpath,
+        hub=environ.get("AMUX_HUB") or "",
+        credential_file=environ.get("AMUX_CREDENTIAL_FILE") or "",
+        binding=environ.get("AMUX_MEMORY_BINDING") or "",
+        ca_file=environ.get("AMUX_CA_FILE") or "",
+        parse=parse,
     )
+
+
+def _settings_text(root: str) -> str | None:
+    """Read `config.toml`; None where there is none."""
+    try:
+        with open(os.path.join(root, FILE), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(FILE_MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(FILE, f"make it a file that you may read ({_cause(error)})") from error
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _unreadable(FILE, f"others may write it: chmod 600 {FILE}")
+    if len(data) > FILE_MAX_BYTES:
+        raise _unreadable(FILE, f"it may have {FILE_MAX_BYTES} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _unreadable(FILE, "write it in UTF-8") from error
+
+
+def _token(path: str, argument: str) -> str:
+    """Read a token's file, which nobody else may read."""
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(TOKEN_MAX_BYTES + 1)
+    except OSError as error:
+        raise Unauthenticated(
+            "the credential's file cannot be read",
+            hint=f"see what {argument} names",
+            argument=argument,
+            cause=_cause(error),
+        ) from error
+    if mode & OTHERS:
+        raise _unreadable(argument, "others may read the credential's file: chmod 600 it")
+    text = data.decode("latin-1").strip()
+    if not is_header(text):
+        raise _unreadable(argument, "the credential's file holds one token and nothing else")
+    return text
+
+
+def _unreadable(argument: str, hint: str) -> InvalidArgument:
+    return InvalidArgument("a file of settings cannot be used", hint=hint, argument=argument)
+
+
+def _cause(error: OSError) -> str:
+    return type(error).__name__

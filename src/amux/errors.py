@@ -21,10 +21,14 @@ class Code(StrEnum):
     NOT_FOUND = "not_found"
     REVISION_CONFLICT = "revision_conflict"
     CURSOR_STALE = "cursor_stale"
+    UNAUTHENTICATED = "unauthenticated"
     PERMISSION_DENIED = "permission_denied"
+    BINDING_REQUIRED = "binding_required"
+    BINDING_MISMATCH = "binding_mismatch"
     MEMORY_DISABLED = "memory_disabled"
     UPGRADE_REQUIRED = "upgrade_required"
     BUSY = "busy"
+    RATE_LIMITED = "rate_limited"
     NOT_SAVED = "not_saved"
     UNAVAILABLE = "unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
@@ -67,8 +71,13 @@ TABLE: dict[Code, Row] = {
         412, 3, "reread", "the expected revision is not the one on disk; details.observed is"
     ),
     Code.CURSOR_STALE: Row(410, 3, "restart", "a cursor of another question or another caller"),
+    Code.UNAUTHENTICATED: Row(401, 4, "never", "no credential, or one that is not valid"),
     Code.PERMISSION_DENIED: Row(
         403, 4, "never", "a known actor, but not this; a root that may not be written"
+    ),
+    Code.BINDING_REQUIRED: Row(403, 4, "never", "a delegated agent sent no binding"),
+    Code.BINDING_MISMATCH: Row(
+        403, 4, "never", "the binding is not the scope now in force: start a new session"
     ),
     Code.MEMORY_DISABLED: Row(403, 4, "a person", "the system switch memory.enabled is off"),
     Code.UPGRADE_REQUIRED: Row(
@@ -76,6 +85,9 @@ TABLE: dict[Code, Row] = {
     ),
     Code.BUSY: Row(
         503, 5, "later", "a lock or a pending write was not had in time; another Hub holds the root"
+    ),
+    Code.RATE_LIMITED: Row(
+        429, 5, "later", "this credential asks too much at once; details.retry_after is in seconds"
     ),
     Code.NOT_SAVED: Row(
         507, 5, "later", "the disk did not take the bytes; the old document is intact"
@@ -162,10 +174,28 @@ class CursorStale(AmuxError):
     code = Code.CURSOR_STALE
 
 
+class Unauthenticated(AmuxError):
+    """Nobody is known by this credential, or none was sent."""
+
+    code = Code.UNAUTHENTICATED
+
+
 class PermissionDenied(AmuxError):
     """The actor is known and may not do this."""
 
     code = Code.PERMISSION_DENIED
+
+
+class BindingRequired(AmuxError):
+    """A delegated agent must say which binding it works under."""
+
+    code = Code.BINDING_REQUIRED
+
+
+class BindingMismatch(AmuxError):
+    """The binding is of another Hub, or of a scope that is no longer in force."""
+
+    code = Code.BINDING_MISMATCH
 
 
 class MemoryDisabled(AmuxError):
@@ -184,6 +214,12 @@ class Busy(AmuxError):
     """Somebody holds what is needed; ask again later."""
 
     code = Code.BUSY
+
+
+class RateLimited(AmuxError):
+    """One credential asks too much at once."""
+
+    code = Code.RATE_LIMITED
 
 
 class NotSaved(AmuxError):

@@ -1,7 +1,7 @@
-"""Running a Hub: its socket, its loop, its log, its end.
+"""Running a Hub: its listeners, its loop, its log, its end.
 
 Rule 1: a stale socket or pid file never blocks a start: the lock alone decides (M3).
-Rule 2: the socket is private from its birth: there is no moment at which others can connect.
+Rule 2: one loop serves every listener: a call is the same one, however it came.
 Rule 3: after a write whose durability failed, the process ends with a failure, so that its
         supervisor or the next call starts one that reads the truth from disk (M23).
 """
@@ -11,20 +11,28 @@ import os
 import signal
 import socket
 import sys
+from asyncio import get_running_loop
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
 from logging.handlers import RotatingFileHandler
+from types import ModuleType
 
 import uvicorn
 
-from amux import compose
+from amux import compose, listeners
 from amux.config import Config
+from amux.connections import HANDSHAKE_SECONDS, Connection
 from amux.core import home
-from amux.disk import atomic
+from amux.disk import atomic, tree
 from amux.disk.tree import Root
 from amux.errors import InvalidArgument
+from amux.hub.service import Hub
+from amux.listeners import Listener
 from amux.surface import rpc
+from amux.surface.deferred import Deferred, Face
 
 WRITERS = 32  # threads: each mostly waits for the disk
 DRAIN_SECONDS = 3  # a stop waits so long for answers on their way
@@ -34,30 +42,63 @@ _LOG = logging.getLogger("amux.hub")
 
 
 def serve(
-    config: Config, *, clock: Callable[[], float], allow_network_fs: bool, is_background: bool
+    config: Config,
+    *,
+    clock: Callable[[], float],
+    wall: Callable[[], float],
+    late: Callable[[str], ModuleType],
+    allow_network_fs: bool,
+    is_background: bool,
 ) -> int:
     """Serve until told to stop; the exit status is 0, or 1 after a failed write."""
     _require_utf8()
     os.umask(0o077)  # the log and what libraries make are nobody else's either
     with compose.owned(config, allow_network_fs=allow_network_fs) as root:
         path = _socket_path(config, root)
-        with _listening(path) as listener:
-            server = _Server()
-            hub = compose.hub(
-                config, root, clock=clock, socket_path=path, stop=server.end, fail=server.fail
-            )
+        server = _Server()
+        with (
+            listeners.network(config) as network,
+            listeners.owners(path) as owners,
+            compose.hub(
+                config,
+                root,
+                clock=clock,
+                now=lambda: datetime.fromtimestamp(wall(), UTC),
+                socket_path=path,
+                stop=server.end,
+                fail=server.fail,
+            ) as hub,
+            _shared(config, hub) as shared,
+            ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads,
+        ):
             atomic.replace(root, f"{home.RUN_DIR}/{home.PID_FILE}", b"%d\n" % os.getpid())
             _log_to(config if is_background else None)
             _LOG.info("hub %d serves %s", os.getpid(), config.home)
-            with ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads:
-                app = rpc.Application(
-                    hub, threads=threads, new_incident=lambda: os.urandom(4).hex()
+            hub.administration.reach["listen"] = list(network.listen)
+            _log_reach(hub)
+            handlers = rpc.Calls(hub, threads).handlers()
+
+            def mcp() -> Face:
+                face: Face = late("mcp_http").Endpoint(
+                    hub, handlers=handlers, clock=clock, random_bytes=os.urandom
                 )
-                server.run_app(app, listener)
+                return face
+
+            at_mcp = Deferred(mcp)
+            application = rpc.Application(
+                hub,
+                hosts=network.hosts,
+                handlers=handlers,
+                faces={"/mcp": at_mcp},
+                new_incident=lambda: os.urandom(4).hex(),
+            )
+            # Who listens on a network is asked for MCP, by clients that wait for no import.
+            after = at_mcp.prepare if network.listeners else None
+            server.run_app(application, (owners, *shared, *network.listeners), after)
             _LOG.info("hub %d ends", os.getpid())
-            with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
-                atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
-            return 1 if server.has_failed else 0
+        with suppress(OSError):  # a disk that fails; a stale pid file blocks nothing
+            atomic.remove(root, f"{home.RUN_DIR}/{home.PID_FILE}")
+        return 1 if server.has_failed else 0
 
 
 def _require_utf8() -> None:
@@ -78,11 +119,13 @@ class _Server:
         self._uvicorn: _Uvicorn | None = None
         self._is_ending = False
 
-    def run_app(self, app: rpc.Application, listener: socket.socket) -> None:
+    def run_app(
+        self, app: rpc.App, doors: tuple[Listener, ...], after: Callable[[], None] | None
+    ) -> None:
         self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 app,
-                http=rpc.PeerProtocol,
+                http=Connection,
                 ws="none",
                 loop="uvloop",
                 lifespan="off",
@@ -91,12 +134,14 @@ class _Server:
                 server_header=False,
                 date_header=False,
                 timeout_graceful_shutdown=DRAIN_SECONDS,
-            )
+            ),
+            doors,
+            after,
         )
         self._uvicorn.should_exit = self._is_ending
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.end())
-        self._uvicorn.run(sockets=[listener])
+        self._uvicorn.run()
 
     def end(self) -> None:
         """Stop once the answers on their way are out."""
@@ -111,7 +156,44 @@ class _Server:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn's server without its own signals, which would end the process half done."""
+    """uvicorn's server for listeners of several kinds.
+
+    Without its own signals, which would end the process half done.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        doors: tuple[Listener, ...],
+        after: Callable[[], None] | None,
+    ) -> None:
+        super().__init__(config)
+        self._doors = doors
+        self._after = after
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
+        """Serve every listener, each with its own TLS and its own places."""
+        await self.lifespan.startup()
+        loop = get_running_loop()
+        self.servers = [
+            await loop.create_server(
+                partial(
+                    Connection,
+                    door=one.door,
+                    config=self.config,
+                    server_state=self.server_state,
+                    app_state=self.lifespan.state,
+                ),
+                sock=one.socket,
+                ssl=one.tls,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if one.tls else None,
+                backlog=listeners.BACKLOG,
+            )
+            for one in self._doors
+        ]
+        self.started = True
+        if self._after is not None:
+            self._after()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -119,21 +201,39 @@ class _Uvicorn(uvicorn.Server):
 
 
 @contextmanager
-def _listening(path: str) -> Iterator[socket.socket]:
-    """Open the Hub's socket, private from its birth, and remove it at the end."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    _unlink(path)
-    mask = os.umask(0o177)
-    try:
-        listener.bind(path)
-    finally:
-        os.umask(mask)
-    listener.listen(512)
-    try:
-        yield listener
-    finally:
-        listener.close()
-        _unlink(path)
+def _shared(config: Config, hub: Hub) -> Iterator[tuple[Listener, ...]]:
+    """Open the shared socket if one is wanted; without it the Hub serves all the same (M46)."""
+    administration = hub.administration
+    path = listeners.shared_path(
+        config.table,
+        administration.about.hub_id,
+        is_per_principal=administration.is_per_principal,
+    )
+    if not path:
+        yield ()
+        return
+    path = config.path_of(path)
+    found: dict[str, object] = {"path": tree.shown(path), "open": True}
+    administration.reach["shared_socket"] = found
+    doors: tuple[Listener, ...] = ()
+    with ExitStack() as opened:
+        try:
+            doors = (opened.enter_context(listeners.shared(path)),)
+        except OSError as error:
+            found |= {"open": False, "reason": type(error).__name__}
+        yield doors
+
+
+def _log_reach(hub: Hub) -> None:
+    """Say where the Hub can be reached beside its owner's socket, and where it cannot."""
+    reach = hub.administration.reach
+    if reach["listen"]:
+        _LOG.info("listens on %s", reach["listen"])
+    shared = reach["shared_socket"]
+    if isinstance(shared, dict) and shared["open"]:
+        _LOG.info("shared socket %s", shared["path"])
+    elif isinstance(shared, dict):
+        _LOG.warning("no shared socket %s: %s", shared["path"], shared["reason"])
 
 
 def _socket_path(config: Config, root: Root) -> str:
@@ -167,13 +267,6 @@ def _private_dir(config: Config) -> str:
             reason="socket_dir",
         )
     return made
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
 
 
 def _log_to(config: Config | None) -> None:

@@ -1,6 +1,6 @@
 """A DocumentStore in memory; it passes the suite of the protocol, so it may be used anywhere."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from amux.core import revision
 from amux.core.identity import Scope
@@ -8,7 +8,7 @@ from amux.core.path import DocPath, fold
 from amux.errors import InvalidArgument, NotFound, QuotaExceeded
 from amux.memory import limits
 from amux.memory.document import Document, Missing, Present, require_content, require_size
-from amux.memory.store import Broken, Put, Stamp, Ticket, Usage
+from amux.memory.store import Broken, Put, Stamp, Ticket, Usage, nothing
 
 
 class FakeView:
@@ -56,7 +56,15 @@ class FakeStore:
         documents = self._of(scope)
         return Usage(len(documents), sum(map(len, documents.values())))
 
-    def put(self, scope: Scope, path: DocPath, data: bytes, expected: str) -> Put:
+    def put(
+        self,
+        scope: Scope,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> Put:
+        announced()
         require_content(data)
         before = self.read(scope, path)
         revision.require(before.revision, expected)
@@ -72,7 +80,14 @@ class FakeStore:
         self._times.setdefault(scope, {})[path.text] = self._ticks
         return Put(revision.of(data), changed=True)
 
-    def remove(self, scope: Scope, path: DocPath, expected: str) -> str:
+    def remove(
+        self,
+        scope: Scope,
+        path: DocPath,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> str:
+        announced()
         before = self.read(scope, path)
         if isinstance(before, Missing):
             return revision.ABSENT

@@ -14,6 +14,9 @@ HUB_DIR = "hub"
 RUN_DIR = "run"
 
 SETTINGS_FILE = "settings.json"  # in HUB_DIR
+IDENTITY_FILE = "identity.json"  # in HUB_DIR: who is who
+BINDINGS_FILE = "bindings.json"  # in HUB_DIR: which session was bound to what
+AUDIT_FILE = "audit.jsonl"  # in HUB_DIR: who did what, when
 SECRET_FILE = "secret"  # in HUB_DIR: keys what the Hub hands out and wants to recognise
 SOCKET_FILE = "hub.sock"  # in RUN_DIR, as are the next five
 SOCKET_RECORD = "hub.socket"  # where the socket is, if its usual path is too long
@@ -21,6 +24,8 @@ LOCK_FILE = "hub.lock"
 PID_FILE = "hub.pid"
 LOG_FILE = "hub.log"
 EDIT_PREFIX = "edit-"
+
+SHARED_DIR = "/run/amux"  # of this machine: sockets for other uids, one a Hub
 
 OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR)
 KEPT = ("config.toml", "agents.toml")

@@ -136,7 +136,7 @@ class DirectorySyncs:
         # writer waits it holds the directory open, so that its number is not given out again.
         self._lines: dict[tuple[int, int], _Line] = {}
 
-    def mark(self, folder: Folder) -> "Mark":
+    def mark(self, folder: Handle) -> "Mark":
         """Note a change just made in a directory; every mark must be settled."""
         key = (folder.device, folder.inode)
         with self._table:
@@ -150,11 +150,15 @@ class DirectorySyncs:
         try:
             _settle(mark)
         finally:
-            with self._table:
-                mark.line.waiting -= 1
-                # A line that failed stays: its directory is never again believed to be synced.
-                if not mark.line.waiting and mark.line.failure is None:
-                    self._lines.pop(mark.key, None)
+            self.release(mark)
+
+    def release(self, mark: "Mark") -> None:
+        """Give back a mark whose change need not be durable."""
+        with self._table:
+            mark.line.waiting -= 1
+            # A line that failed stays: its directory is never again believed to be synced.
+            if not mark.line.waiting and mark.line.failure is None:
+                self._lines.pop(mark.key, None)
 
 
 @dataclass(slots=True)
@@ -173,7 +177,7 @@ class _Line:
 class Mark:
     """The place of one change in the line of its directory."""
 
-    folder: Folder
+    folder: Handle
     key: tuple[int, int]
     line: _Line
     number: int

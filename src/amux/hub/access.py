@@ -1,48 +1,168 @@
-"""Who may do what: an actor and a purpose become a grant, or a refusal.
+"""Who may do what: a caller becomes an actor, an actor and a purpose a grant, or a refusal.
 
 Rule 1: every call is authenticated, then authorised, then delegated (M63).
-Rule 2: the uid that owns AMUX_HOME is the administrator, with the principal `local` (M64).
-Rule 3: nobody else is known yet; whoever is not known is refused, never given `global`.
-Rule 4: while memory is off, data calls are refused and files stay untouched (M7).
+Rule 2: a token, if sent, decides alone; without one the kernel's word does, on a Unix socket;
+        elsewhere there is no way in without a token.
+Rule 3: the uid that owns AMUX_HOME is the administrator, with the principal `local` (M64).
+Rule 4: whoever is not known is refused under every policy; nothing falls back to `global`.
+Rule 5: while memory is off, data calls and new bindings are refused and files untouched (M7).
 """
 
-from amux.core.identity import GLOBAL, LOCAL, Grant, PeerActor, Scope
-from amux.errors import MemoryDisabled, PermissionDenied
+from collections.abc import Callable
+from datetime import datetime
+
+from amux.core.identity import (
+    GLOBAL,
+    LOCAL,
+    OVERFLOW_UID,
+    ROOT_UID,
+    VERBS,
+    Actor,
+    Caller,
+    Grant,
+    Scope,
+    Verb,
+    binding_of,
+)
+from amux.errors import (
+    BindingMismatch,
+    BindingRequired,
+    MemoryDisabled,
+    PermissionDenied,
+    Unauthenticated,
+)
+from amux.hub.credentials import Identity
+from amux.hub.saved import Saved
 from amux.hub.settings import Policy, Settings
+from amux.hub.tokens import Token
 
 
 class Access:
     """The Hub's gate, with the settings that were in force at its start."""
 
-    def __init__(self, owner_uid: int, effective: Settings) -> None:
+    def __init__(
+        self,
+        *,
+        owner_uid: int,
+        hub_id: str,
+        effective: Settings,
+        identity: Saved[Identity],
+        now: Callable[[], datetime],
+    ) -> None:
         self._owner_uid = owner_uid
+        self._hub_id = hub_id
         self._effective = effective
+        self._identity = identity
+        self._now = now
 
-    def administrator(self, actor: PeerActor) -> Grant:
+    def authenticate(self, caller: Caller) -> Actor:
+        """Find out who calls, or refuse who cannot prove it."""
+        if caller.token is not None:
+            token = self._identity.value.authenticate(caller.token, self._now())
+            return self._of_token(token, caller)
+        if caller.uid is None:
+            raise Unauthenticated(
+                "a token is required here", hint="send it as Authorization: Bearer"
+            )
+        return self._of_uid(caller.uid, caller)
+
+    def data(self, actor: Actor, verb: Verb) -> Grant:
+        """Admit an actor to the documents of its scope."""
+        grant = self._grant(actor)
+        self._require_enabled()
+        self._require_binding(actor, grant.scope)
+        if verb not in actor.verbs:
+            raise PermissionDenied(
+                f"this credential may not {verb}",
+                hint="it was given fewer verbs when it was made",
+                verb=verb,
+            )
+        return grant
+
+    def binder(self, actor: Actor) -> Grant:
+        """Admit an actor that binds sessions: anybody with a memory, but no delegated agent."""
+        if actor.is_delegated:
+            raise PermissionDenied("a delegated credential binds nothing")
+        return self._grant(actor)
+
+    def new_binding(self, actor: Actor) -> tuple[Grant, str]:
+        """Admit a new binding, and spell it."""
+        grant = self.binder(actor)
+        self._require_enabled()
+        return grant, binding_of(self._hub_id, grant.scope)
+
+    def operator(self, actor: Actor) -> Actor:
+        """Admit who runs the Hub: the administrator, or uid 0 of this machine."""
+        if actor.is_owner or actor.alias == f"unix:{ROOT_UID}":
+            return actor
+        raise _not_administrator()
+
+    def administrator(self, actor: Actor) -> Actor:
         """Admit the administrator alone."""
-        if actor.uid != self._owner_uid:
+        if actor.is_owner:
+            return actor
+        raise _not_administrator()
+
+    def _of_uid(self, uid: int, caller: Caller) -> Actor:
+        is_owner = uid == self._owner_uid
+        principal = LOCAL if is_owner else self._identity.value.principal_of(f"unix:{uid}")
+        if uid == OVERFLOW_UID or (principal is None and uid != ROOT_UID):
             raise PermissionDenied(
                 "this caller is not known to the Hub",
-                hint="ask the owner of this AMUX_HOME",
+                hint="the administrator makes it known: `amux principal alias`",
             )
-        return Grant(
-            actor=actor,
-            principal=LOCAL,
-            scope=scope_of(self._effective.isolation_policy, LOCAL),
-            is_administrator=True,
-            may_vouch=True,  # the owner's own socket (M77)
+        return Actor(
+            alias=f"unix:{uid}",
+            principal=principal,
+            kind="person",
+            verbs=VERBS,
+            binding=caller.binding,
+            surface=caller.surface,
+            is_owner=is_owner,
         )
 
-    def data(self, actor: PeerActor) -> Grant:
-        """Admit a caller to the documents of its scope."""
-        grant = self.administrator(actor)
+    def _of_token(self, token: Token, caller: Caller) -> Actor:
+        # Stolen from a run directory, a delegated token is of no use to another uid (M46).
+        if token.uid is not None and caller.uid is not None and token.uid != caller.uid:
+            raise PermissionDenied("the token was made for another uid")
+        return Actor(
+            alias=token.alias,
+            principal=token.effective_principal,
+            kind=token.kind,
+            verbs=token.verbs,
+            session=token.session,
+            binding=caller.binding,
+            surface=caller.surface,
+            is_owner=token.kind == "person" and token.effective_principal == LOCAL,
+        )
+
+    def _grant(self, actor: Actor) -> Grant:
+        if actor.principal is None:
+            raise PermissionDenied(
+                "uid 0 runs a Hub and owns no memory", hint="call as the user whose memory it is"
+            )
+        scope = scope_of(self._effective.isolation_policy, actor.principal)
+        return Grant(actor, actor.principal, scope)
+
+    def _require_enabled(self) -> None:
         if not self._effective.memory_enabled:
             raise MemoryDisabled(
                 "agent memory is switched off",
                 hint="an administrator turns it on with `amux system config set memory.enabled "
                 "true`, then `amux hub restart`",
             )
-        return grant
+
+    def _require_binding(self, actor: Actor, scope: Scope) -> None:
+        if actor.binding is None:
+            if actor.is_delegated:
+                raise BindingRequired(
+                    "a delegated credential must send its binding",
+                    hint="send AMUX_MEMORY_BINDING as the header Amux-Memory-Binding",
+                )
+        elif actor.binding != binding_of(self._hub_id, scope):
+            raise BindingMismatch(
+                "the binding is not the scope that is in force now", hint="start a new session"
+            )
 
 
 def scope_of(policy: Policy, principal: str) -> Scope:
@@ -50,3 +170,7 @@ def scope_of(policy: Policy, principal: str) -> Scope:
     if policy == "per_principal":
         return Scope(f"principal:{principal}")
     return GLOBAL
+
+
+def _not_administrator() -> PermissionDenied:
+    return PermissionDenied("this is for the administrator", hint="ask the owner of this AMUX_HOME")

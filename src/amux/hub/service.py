@@ -1,68 +1,58 @@
-"""Every use case of the Hub: admit the caller, then hand over.
+"""Every use case about documents: admit the caller, then hand over.
 
 Rule 1: each method is two statements: who may, then what is done.
-Rule 2: settings are saved at once and are in force from the next start (M6).
+Rule 2: only a person at the owner's socket, or with a person's token, may say that what looks
+        like a secret is none (M77).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from amux.core.identity import PeerActor
+from amux.core import revision
+from amux.core.identity import Actor, Caller, Grant
 from amux.core.path import DocPath, PathPrefix
-from amux.hub import settings as switches
-from amux.hub.access import Access
-from amux.hub.settings import Settings, SettingsFile
+from amux.hub.administration import Administration
+from amux.hub.gate import Gate
 from amux.memory.document import Range, Slice
 from amux.memory.search import Found, Query
 from amux.memory.service import Checked, Forgotten, Listing, Memory, Steps, Written
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What a Hub is: constant while it runs."""
-
-    version: str
-    pid: int
-    root: str
-    socket: str
-    platform: dict[str, object]
-
-
 class Hub:
     """One memory root, as its callers may use it."""
 
-    def __init__(
-        self,
-        *,
-        about: About,
-        access: Access,
-        memory: Memory,
-        settings_file: SettingsFile,
-        effective: Settings,
-        stop: Callable[[], None],
-    ) -> None:
-        self.about = about
-        self._access = access
+    def __init__(self, *, gate: Gate, memory: Memory, administration: Administration) -> None:
+        self.administration = administration
+        self._gate = gate
         self._memory = memory
-        self._settings_file = settings_file
-        self._effective = effective
-        self._stop = stop
 
-    def search(
-        self, actor: PeerActor, query: Query, prefix: PathPrefix, limit: int
-    ) -> Steps[Found]:
+    def enter(self, caller: Caller) -> Actor:
+        """Find out who calls."""
+        return self._gate.enter(caller)
+
+    @contextmanager
+    def counted(self, actor: Actor, *, is_search: bool) -> Iterator[None]:
+        """Count a call while it lasts."""
+        with self._gate.counted(actor, is_search=is_search):
+            yield
+
+    def search(self, actor: Actor, query: Query, prefix: PathPrefix, limit: int) -> Steps[Found]:
         """Find documents."""
-        grant = self._access.data(actor)
+        grant = self._gate.reading(actor, "search", "")
         return self._memory.search(grant.scope, query, prefix, limit)
 
-    def get(self, actor: PeerActor, path: DocPath, part: Range) -> Steps[Slice]:
+    def get(self, actor: Actor, path: DocPath, part: Range) -> Steps[Slice]:
         """Read a part of a document."""
-        grant = self._access.data(actor)
+        grant = self._gate.reading(actor, "get", path.text)
         return self._memory.get(grant.scope, path, part)
+
+    def resume(self, actor: Actor) -> Grant:
+        """Admit a look at the next page of an answer that was given before."""
+        return self._gate.reading(actor, "resume", "")
 
     def upsert(
         self,
-        actor: PeerActor,
+        actor: Actor,
         path: DocPath,
         data: bytes,
         expected: str,
@@ -70,75 +60,36 @@ class Hub:
         allow_secret_like: bool = False,
     ) -> Written:
         """Replace or create a document; only a person vouches for what is shaped like a secret."""
-        grant = self._access.data(actor)
-        return self._memory.upsert(
-            grant.scope,
-            path,
-            data,
-            expected,
-            allow_secret_like=allow_secret_like and grant.may_vouch,
-        )
+        with self._gate.writing(actor, "upsert", path.text, expected, must_announce=True) as write:
+            done = self._memory.upsert(
+                write.grant.scope,
+                path,
+                data,
+                expected,
+                allow_secret_like=allow_secret_like and actor.may_vouch,
+                announced=write.announced,
+            )
+            write.after = done.revision
+            return done
 
-    def forget(self, actor: PeerActor, path: DocPath, expected: str) -> Forgotten:
+    def forget(self, actor: Actor, path: DocPath, expected: str) -> Forgotten:
         """Remove a document."""
-        grant = self._access.data(actor)
-        return self._memory.forget(grant.scope, path, expected)
+        with self._gate.writing(actor, "forget", path.text, expected, must_announce=False) as write:
+            done = self._memory.forget(write.grant.scope, path, expected, announced=write.announced)
+            write.after = revision.ABSENT
+            return done
 
-    def list(self, actor: PeerActor, prefix: PathPrefix, after: str) -> Steps[Listing]:
+    def list(self, actor: Actor, prefix: PathPrefix, after: str) -> Steps[Listing]:
         """List documents."""
-        grant = self._access.data(actor)
+        grant = self._gate.reading(actor, "list", prefix.text)
         return self._memory.list(grant.scope, grant.principal, prefix, after)
 
-    def check(self, actor: PeerActor) -> Checked:
+    def check(self, actor: Actor) -> Checked:
         """List the files that are no documents."""
-        grant = self._access.data(actor)
+        grant = self._gate.reading(actor, "check", "")
         return self._memory.check(grant.scope)
 
-    def discard(self, actor: PeerActor, path: str) -> None:
+    def discard(self, actor: Actor, path: str) -> None:
         """Remove one file that is no document."""
-        grant = self._access.data(actor)
-        self._memory.discard(grant.scope, path)
-
-    def set(self, actor: PeerActor, name: str, text: str) -> dict[str, object]:
-        """Save one switch."""
-        self._access.administrator(actor)
-        return self._save(name, text)
-
-    def status(self, actor: PeerActor) -> dict[str, object]:
-        """Tell what this Hub is, and its switches as saved and as in force."""
-        self._access.administrator(actor)
-        return self._describe()
-
-    def stop(self, actor: PeerActor) -> dict[str, object]:
-        """End this Hub once its answers are out."""
-        self._access.administrator(actor)
-        return self._end()
-
-    def _save(self, name: str, text: str) -> dict[str, object]:
-        saved = switches.changed(self._settings_file.load(), name, text)
-        self._settings_file.save(saved)
-        return {
-            "name": name,
-            "saved": saved.value(name),
-            "effective": self._effective.value(name),
-            "restart_due": saved != self._effective,
-        }
-
-    def _describe(self) -> dict[str, object]:
-        saved = self._settings_file.load()
-        return {
-            "version": self.about.version,
-            "pid": self.about.pid,
-            "root": self.about.root,
-            "socket": self.about.socket,
-            "settings": {
-                name: {"saved": saved.value(name), "effective": self._effective.value(name)}
-                for name in switches.NAMES
-            },
-            "restart_due": saved != self._effective,
-            "platform": self.about.platform,
-        }
-
-    def _end(self) -> dict[str, object]:
-        self._stop()
-        return {"stopping": True, "pid": self.about.pid}
+        with self._gate.writing(actor, "discard", path, "", must_announce=False) as write:
+            self._memory.discard(write.grant.scope, path)

@@ -5,22 +5,20 @@ Rule 2: `hub/settings.json` is the only place; a broken file stops the start wit
         named, and is never replaced by defaults.
 """
 
-import json
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias
 
 from amux.core import home
-from amux.core.strict import decode
-from amux.disk import atomic
 from amux.disk.tree import Root
-from amux.errors import AmuxError, Corrupt, InvalidArgument
+from amux.errors import InvalidArgument
+from amux.hub import saved
+from amux.hub.saved import Saved
 
 Policy: TypeAlias = Literal["shared", "per_principal"]
 
 ENABLED = "memory.enabled"
 POLICY = "isolation.policy"
 NAMES = (ENABLED, POLICY)
-MAX_BYTES = 64 * 1024  # ours has 60; a larger file is not ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,54 +54,25 @@ def changed(settings: Settings, name: str, text: str) -> Settings:
             raise InvalidArgument(f"{name} has no such value", hint=f"use {hint}", argument="value")
 
 
-def parse(data: bytes) -> Settings:
-    """Read the saved form, or refuse it as `corrupt` with the place of what is wrong."""
-    try:
-        found = decode(data)
-    except AmuxError as error:
-        raise _corrupt(error.message) from error
-    if not isinstance(found, dict) or set(found) != {"memory_enabled", "isolation_policy"}:
-        raise _corrupt("it does not hold exactly memory_enabled and isolation_policy")
-    if not isinstance(found["memory_enabled"], bool):
-        raise _corrupt("memory_enabled is neither true nor false")
-    if found["isolation_policy"] not in {"shared", "per_principal"}:
-        raise _corrupt("isolation_policy is neither shared nor per_principal")
+def parse(found: object) -> Settings:
+    """Read the saved form; `ValueError` says what is wrong with it."""
+    kinds = {"memory_enabled": bool, "isolation_policy": str}
+    fields = saved.record(found, kinds, "it")
+    if fields["isolation_policy"] not in {"shared", "per_principal"}:
+        raise ValueError("isolation_policy is neither shared nor per_principal")
     return Settings(
-        memory_enabled=found["memory_enabled"],
-        isolation_policy=_policy(str(found["isolation_policy"])),
+        memory_enabled=bool(fields["memory_enabled"]),
+        isolation_policy=_policy(str(fields["isolation_policy"])),
     )
 
 
-def render(settings: Settings) -> bytes:
-    """Give the saved form, readable by a person."""
-    return json.dumps(asdict(settings), indent=2).encode("utf-8") + b"\n"
-
-
-class SettingsFile:
-    """`hub/settings.json` of one root."""
-
-    def __init__(self, root: Root) -> None:
-        self._root = root
-
-    def load(self) -> Settings:
-        """Read what is saved; the defaults where nothing was ever saved."""
-        data = self._root.read(f"{home.HUB_DIR}/{home.SETTINGS_FILE}", max_bytes=MAX_BYTES)
-        return Settings() if data is None else parse(data)
-
-    def save(self, settings: Settings) -> None:
-        """Save durably."""
-        atomic.replace(self._root, f"{home.HUB_DIR}/{home.SETTINGS_FILE}", render(settings))
+def opened(root: Root) -> Saved[Settings]:
+    """Open the settings of a root; the defaults where nothing was ever saved."""
+    path = f"{home.HUB_DIR}/{home.SETTINGS_FILE}"
+    return Saved(root, path, parse=parse, plain=asdict, default=Settings())
 
 
 def _policy(text: str) -> Policy:
     if text == "shared":
         return "shared"
     return "per_principal"
-
-
-def _corrupt(what: str) -> Corrupt:
-    return Corrupt(
-        f"{home.HUB_DIR}/{home.SETTINGS_FILE} is broken: {what}",
-        hint="mend the file by hand, or remove it to start with memory off",
-        reason="settings",
-    )

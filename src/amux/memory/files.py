@@ -9,11 +9,10 @@ Rule 4: editors do not ask for our lock. What an exchange of names brings out is
         given back if it is not what was compared (M9).
 """
 
-import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from amux.core import revision
@@ -27,22 +26,19 @@ from amux.errors import (
     Busy,
     Corrupt,
     NotFound,
-    NotSaved,
     OutcomeUnknown,
-    PermissionDenied,
     RevisionConflict,
     Unavailable,
 )
 from amux.memory import limits
+from amux.memory.definite import definite, refusal
 from amux.memory.document import Document, Missing, Present, require_content, require_size
 from amux.memory.partition import Partition, directory
 from amux.memory.pending import Pending, Together
 from amux.memory.place import make_folders, parent, prune, require_free, sweep
-from amux.memory.store import Broken, Put, Usage
+from amux.memory.store import Broken, Put, Usage, nothing
 from amux.memory.swap import AfterRenameError, put_in_place
 from amux.memory.view import FilesView, broken, read_document, read_in
-
-_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class Files:
@@ -104,7 +100,14 @@ class Files:
         with partition.lock.held(self._deadline()):
             return partition.usage()
 
-    def put(self, scope: Scope, path: DocPath, data: bytes, expected: str) -> Put:
+    def put(
+        self,
+        scope: Scope,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> Put:
         """Replace or create a document if its revision on disk is `expected`.
 
         Returns when the document is durable.
@@ -113,7 +116,12 @@ class Files:
         partition = self._partition(scope)
         deadline = self._deadline()
         write = _Write(
-            path=path, data=data, new=revision.of(data), expected=expected, deadline=deadline
+            path=path,
+            data=data,
+            new=revision.of(data),
+            expected=expected,
+            announced=announced,
+            deadline=deadline,
         )
         try:
             while True:
@@ -128,13 +136,20 @@ class Files:
             self._await(partition, path.text, deadline)
             raise
 
-    def remove(self, scope: Scope, path: DocPath, expected: str) -> str:
+    def remove(
+        self,
+        scope: Scope,
+        path: DocPath,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> str:
         """Remove a document at `expected`; answer the revision that was there, or `absent`."""
         partition = self._partition(scope)
         deadline = self._deadline()
         place = parent(f"{partition.top}/{path.text}")
+        announced()
         try:
-            with _definite(), ExitStack() as opened:
+            with definite(), ExitStack() as opened:
                 with partition.lock.held(deadline):
                     self._require_working()
                     folder = self._open(opened, place)
@@ -162,7 +177,7 @@ class Files:
         """Remove one file that `broken` lists, by the name that it lists."""
         partition = self._partition(scope)
         deadline = self._deadline()
-        with _definite(), ExitStack() as opened:
+        with definite(), ExitStack() as opened:
             with partition.lock.held(deadline):
                 self._require_working()
                 raw = self._listed(partition, path)
@@ -179,7 +194,7 @@ class Files:
     def _try_put(self, partition: Partition, write: "_Write") -> Put | None:
         """Put, or answer None where somebody else changed the place meanwhile."""
         place = parent(f"{partition.top}/{write.path.text}")
-        with _definite(), ExitStack() as opened:
+        with definite(), ExitStack() as opened:
             with partition.lock.held(write.deadline):
                 folder = self._open(opened, place)
                 before = self._admit(partition, write, folder)
@@ -196,6 +211,7 @@ class Files:
                 self._prune(partition, place, write.deadline)
                 raise
             try:
+                write.announced()
                 written = self._commit(partition, write, folder, temporary, before)
             except OutcomeUnknown:
                 raise  # what the temporary holds now is not known either
@@ -321,7 +337,7 @@ class Files:
         except atomic.SyncFailedError as error:
             # Whether a later fsync of that directory may be believed, nobody knows.
             self._fail()
-            raise _refusal(error) from error
+            raise refusal(error) from error
 
     def _prune(self, partition: Partition, place: str, deadline: float) -> None:
         """Remove directories that are empty now; it is no matter if that cannot be."""
@@ -363,35 +379,14 @@ class _Write:
     data: bytes
     new: str
     expected: str
+    announced: Callable[[], None]
+    """Returns when the audit trail holds the intent; called between staging and renaming."""
     deadline: float
 
 
 def _document(folder: Folder | None, name: str) -> Document:
     data = None if folder is None else read_in(folder, name)
     return Missing() if data is None else Present(data)
-
-
-@contextmanager
-def _definite() -> Iterator[None]:
-    """Turn what the disk refuses before a rename into the refusal that says so."""
-    try:
-        yield
-    except OSError as error:
-        raise _refusal(error) from error
-
-
-def _refusal(error: OSError) -> NotSaved | PermissionDenied:
-    if error.errno in _NOT_WRITABLE:
-        return PermissionDenied(
-            "the memory root may not be written",
-            hint="give its owner the right to write it, or mount it writable",
-            reason="root_not_writable",
-        )
-    return NotSaved(
-        "the disk did not take the bytes; the old document is intact",
-        hint="make room on the disk; forget works on a full one",
-        cause=errno.errorcode.get(error.errno or 0, "unknown"),
-    )
 
 
 def _not_listed() -> NotFound:

@@ -22,7 +22,7 @@ from amux.memory import document, limits
 from amux.memory.document import Range, Slice
 from amux.memory.scan import Scan
 from amux.memory.search import Found, Query
-from amux.memory.store import DocumentStore, Ticket
+from amux.memory.store import DocumentStore, Ticket, nothing
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[float, None, T]
@@ -124,6 +124,7 @@ class Memory:
         expected: str,
         *,
         allow_secret_like: bool = False,
+        announced: Callable[[], None] = nothing,
     ) -> Written:
         """Replace or create a document; on return it survives a power loss.
 
@@ -137,12 +138,19 @@ class Memory:
         document.require_content(data)
         document.require_size(path, data)
         guard.require_clean(data.decode("utf-8"), allow_secret_like=allow_secret_like)
-        put = self._store.put(scope, path, data, expected)
+        put = self._store.put(scope, path, data, expected, announced)
         return Written(path.text, put.revision, put.changed)
 
-    def forget(self, scope: Scope, path: DocPath, expected: str) -> Forgotten:
+    def forget(
+        self,
+        scope: Scope,
+        path: DocPath,
+        expected: str,
+        *,
+        announced: Callable[[], None] = nothing,
+    ) -> Forgotten:
         """Remove a document and nothing else; on return it stays removed."""
-        was = self._store.remove(scope, path, expected)
+        was = self._store.remove(scope, path, expected, announced)
         return Forgotten(path.text, already_absent=was == revision.ABSENT)
 
     def list(self, scope: Scope, principal: str, prefix: PathPrefix, after: str) -> Steps[Listing]:

@@ -2,17 +2,23 @@
 
 Rule 1: the store compares; everybody else passes `expected` along (rule 3 of the house).
 Rule 2: a write returns after it is durable, or raises and says what is on disk.
-Rule 3: reading never writes. `View` is one reader's knowledge of a scope and belongs to one
+Rule 3: `announced` returns when the audit trail holds the intent; it is called before the first
+        change that somebody could see, beside what else is slow.
+Rule 4: reading never writes. `View` is one reader's knowledge of a scope and belongs to one
         thread; it is how a search sees every change, also one made behind the Hub's back (M9).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from amux.core.identity import Scope
 from amux.core.path import DocPath
 from amux.memory.document import Document
+
+
+def nothing() -> None:
+    """Do nothing: nobody announces this write."""
 
 
 class Stamp(NamedTuple):
@@ -86,7 +92,7 @@ class DocumentStore(Protocol):
     """Documents of all scopes."""
 
     def read(self, scope: Scope, path: DocPath) -> Document:
-        """Read what is on disk now, pending or not; a file that is no document is `Corrupt`."""
+        """Read what is on disk now, pending or not; `corrupt` where a file is no document."""
         ...
 
     def pending(self, scope: Scope, path: DocPath | None = None) -> Ticket | None:
@@ -101,12 +107,25 @@ class DocumentStore(Protocol):
         """Count what the quota counts."""
         ...
 
-    def put(self, scope: Scope, path: DocPath, data: bytes, expected: str) -> Put:
+    def put(
+        self,
+        scope: Scope,
+        path: DocPath,
+        data: bytes,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> Put:
         """Replace or create a document if its revision on disk is `expected` (M19-M26)."""
         ...
 
-    def remove(self, scope: Scope, path: DocPath, expected: str) -> str:
-        """Remove a document at `expected`; give the revision that was there, or `absent` (M21)."""
+    def remove(
+        self,
+        scope: Scope,
+        path: DocPath,
+        expected: str,
+        announced: Callable[[], None] = nothing,
+    ) -> str:
+        """Remove a document at `expected`; answer what was there, or `absent` (M21)."""
         ...
 
     def broken(self, scope: Scope) -> list[Broken]:

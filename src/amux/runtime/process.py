@@ -42,8 +42,10 @@ def ensure_hub(config: Settings, notice: Callable[[str], None]) -> Client:
     Tells through `notice` that it did, and for which root. Refuses as `unavailable` where none
     may be started, or none answers in time; with its own refusal where the Hub refused to start.
     """
+    connection = config.connection
+    require_local(config)
     if is_listening(config.socket_path):
-        return Client(config.socket_path)
+        return Client(connection)
     if config.no_autostart:
         raise Unavailable(
             "no Hub runs, and AMUX_NO_AUTOSTART=1 forbids to start one",
@@ -51,11 +53,23 @@ def ensure_hub(config: Settings, notice: Callable[[str], None]) -> Client:
         )
     start_hub(config)
     notice(f"started a Hub in the background for {config.home}")
-    return Client(config.socket_path)
+    return Client(connection)
+
+
+def require_local(config: Settings) -> None:
+    """Refuse to start a Hub where the settings name another one (M54)."""
+    connection = config.connection
+    if not connection.may_start:
+        raise Unavailable(
+            "no Hub is started here: the settings name another one",
+            hint="start that one where it lives, or take hub.url or AMUX_HUB away",
+            hub=connection.address.text,
+        )
 
 
 def start_hub(config: Settings) -> None:
     """Start a Hub in the background and wait until it serves; refuses as it refused."""
+    require_local(config)
     if not os.path.isfile(os.path.join(os.path.dirname(amux.__file__), _HUB_MODULE)):
         raise Unavailable(
             "no Hub runs, and this amux holds the agent's side only",

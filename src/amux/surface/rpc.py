@@ -1,28 +1,31 @@
-"""The Hub's RPC: HTTP/1.1 over its Unix socket.
+"""The Hub's RPC: HTTP/1.1 over its Unix sockets and TCP.
 
 Rule 1: a call is decoded against the table of calls, made, and encoded; nothing else happens here.
 Rule 2: one handler turns every refusal into its row of the error table; everything that is
         not a refusal is a bug, and gets an incident id that names a line of the log.
-Rule 3: who calls is what the kernel says of the peer, never what the request says (M63).
+Rule 3: who calls is what the kernel says of the peer, or a token; a request names nobody (M63).
 Rule 4: an application of plain ASGI: a table of a dozen calls needs no framework, and a Hub
         that imports none is ready 60 ms earlier (decision 0007).
-Rule 5: reads run on the loop, step by step; writes in threads, so that an fsync stalls nobody.
+Rule 5: whom a request is for is looked at first, before who calls and what is asked (M76).
+Rule 6: a refusal that comes before the body was read is heard all the same: what is on its way is
+        taken in, within limits, before the connection is closed.
+Rule 7: reads run on the loop, step by step; writes in threads, so that an fsync stalls nobody.
+Rule 8: a face that has a path of its own is handed its requests when it is known who calls.
 """
 
 import asyncio
 import logging
-import socket
-import struct
-from collections.abc import Awaitable, Callable, MutableMapping
+import math
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from amux import __version__
 from amux.core import revision
-from amux.core.identity import OVERFLOW_UID, PeerActor
+from amux.core.hosts import Hosts
+from amux.core.identity import Actor, Caller
 from amux.core.path import DocPath, PathPrefix
 from amux.core.strict import decode
 from amux.core.text import to_json
@@ -33,91 +36,117 @@ from amux.errors import (
     InvalidArgument,
     LimitExceeded,
     NotFound,
-    PermissionDenied,
+    Unauthenticated,
+    Unavailable,
 )
+from amux.hub.rates import failure_delay
 from amux.hub.service import Hub
 from amux.memory import limits
 from amux.memory.document import Range
 from amux.memory.search import Query
 from amux.memory.service import Steps
+from amux.wire import openapi
 from amux.wire.strict import arguments
-from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, VERSION_HEADER, Call
+from amux.wire.tools import (
+    ADMIN_CALLS,
+    BINDING_CALLS,
+    BINDING_HEADER,
+    CALLS,
+    SEARCH,
+    TARGETS,
+    VERSION_HEADER,
+    Call,
+)
 
 T = TypeVar("T")
 Plain = dict[str, object]
 Given = dict[str, str | int | bool]
-Handler = Callable[[PeerActor, Given], Awaitable[Plain]]
+Handler = Callable[[Actor, Given], Awaitable[Plain]]
 # The shapes of ASGI itself (`asgi_scope`: the glossary's scope is a partition of documents).
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
+# Another face behind the same door: it answers, or refuses before it has begun to.
+Face: TypeAlias = Callable[[Actor, Message, Receive, Send], Awaitable[None]]
 
 # Seconds: a lock is soon free, a full disk is not.
-RETRY_AFTER = {Code.BUSY: b"1", Code.NOT_SAVED: b"5", Code.UNAVAILABLE: b"1"}
+RETRY_AFTER = {
+    Code.BUSY: b"1",
+    Code.NOT_SAVED: b"5",
+    Code.UNAVAILABLE: b"1",
+    Code.RATE_LIMITED: b"1",
+}
+BODY_SECONDS = 10.0  # twice what a client of ours waits for an answer
+DRAIN_SECONDS = 1.0  # for what was sent to somebody who has refused already
+OPENAPI = "/v1/openapi.json"
 _LOG = logging.getLogger("amux.rpc")
 
 
-class PeerProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol that knows the uid at the other end of a Unix socket."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Remember who connected: the credentials are those at `connect()`."""
-        super().connection_made(transport)
-        peer: socket.socket = transport.get_extra_info("socket")
-        packed = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        self.client = ("unix", struct.unpack("3i", packed)[1])
-
-
 class Application:
-    """The ASGI application: one route a call of the table."""
+    """The ASGI application: one route a call of the table, and the faces beside it."""
 
-    def __init__(self, hub: Hub, *, threads: Executor, new_incident: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        *,
+        hosts: Hosts,
+        handlers: Mapping[str, Handler],
+        faces: Mapping[str, Face],
+        new_incident: Callable[[], str],
+    ) -> None:
+        self._hub = hub
+        self._hosts = hosts
+        self._faces = faces
         self._new_incident = new_incident
-        calls = _Calls(hub, threads)
-        self._routes: dict[str, tuple[Call, Handler]] = {
-            f"/v1/{room}/{name}": (call, handler)
-            for room, table, handlers in (
-                ("memory", MEMORY_CALLS, calls.memory()),
-                ("admin", ADMIN_CALLS, calls.admin()),
-            )
-            for (name, call), handler in zip(table.items(), handlers, strict=True)
-        }
+        self._failures = 0
+        self._routes = {TARGETS[name]: (call, handlers[name]) for name, call in CALLS.items()}
 
     async def __call__(self, asgi_scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        status, plain, code = await self._answer(asgi_scope, receive)
-        headers = [
-            (b"content-type", b"application/json"),
-            (VERSION_HEADER.encode("ascii"), __version__.encode("ascii")),
-        ]
-        if code in RETRY_AFTER:
-            headers.append((b"retry-after", RETRY_AFTER[code]))
-        body = to_json(plain)
-        headers.append((b"content-length", b"%d" % len(body)))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    async def _answer(
-        self, asgi_scope: Message, receive: Receive
-    ) -> tuple[int, Plain, Code | None]:
+        """Answer one request, or have the face answer whose path it is."""
+        body = _Body(receive)
         path = asgi_scope["path"]
         try:
-            call, handler = self._route(asgi_scope["method"], path)
-            body = await _body(dict(asgi_scope["headers"]), receive)
-            given = arguments(call, decode(body))
-            return 200, await handler(_actor(asgi_scope), given), None
+            self._hosts.require(_all(asgi_scope, b"host"), _all(asgi_scope, b"origin"))
+            face = self._faces.get(path)
+            surface = "rpc" if face is None else path[1:]
+            actor = await self._enter(_caller(asgi_scope, surface))
+            if face is not None:
+                await face(actor, asgi_scope, body.receive, send)
+                return
+            found: Plain | AmuxError = await self._answer(actor, asgi_scope, body)
         except AmuxError as refusal:
             _LOG.info("%r refused: %s", path, refusal.code)
-            return refusal.http_status, refusal.body(), refusal.code
+            found = refusal
         except Exception:
             incident = self._new_incident()
             _LOG.exception("incident %s in %r", incident, path)
-            bug = Internal(
+            found = Internal(
                 "the Hub made a mistake",
                 hint="report it with the lines of run/hub.log that name the incident",
                 incident=incident,
             )
-            return bug.http_status, bug.body(), bug.code
+        await _reply(send, found, body)
+
+    async def _answer(self, actor: Actor, asgi_scope: Message, body: "_Body") -> Plain:
+        if (asgi_scope["method"], asgi_scope["path"]) == ("GET", OPENAPI):
+            return openapi.document()
+        call, handler = self._route(asgi_scope["method"], asgi_scope["path"])
+        given = arguments(call, decode(await body.read(asgi_scope)))
+        with self._hub.counted(actor, is_search=call is SEARCH):
+            return await handler(actor, given)
+
+    async def _enter(self, caller: Caller) -> Actor:
+        """Find out who calls; who fails again and again waits for the answer (M76)."""
+        try:
+            actor = self._hub.enter(caller)
+        except Unauthenticated:
+            self._failures += 1
+            await asyncio.sleep(failure_delay(self._failures))
+            raise
+        if caller.token is not None:
+            self._failures = 0
+        return actor
 
     def _route(self, method: str, path: str) -> tuple[Call, Handler]:
         found = self._routes.get(path)
@@ -128,31 +157,35 @@ class Application:
         return found
 
 
-class _Calls:
+class Calls:
     """Each call of the table: values out of arguments, then the use case."""
 
     def __init__(self, hub: Hub, threads: Executor) -> None:
         self._hub = hub
         self._threads = threads
 
-    def memory(self) -> tuple[Handler, ...]:
-        """Give the handlers in the order of the table."""
-        return (
-            self._search, self._get, self._upsert, self._forget,
-            self._list, self._check, self._discard,
-        )  # fmt: skip
+    def handlers(self) -> dict[str, Handler]:
+        """Give the handler of each call by its name."""
+        found: dict[str, Handler] = {
+            "search": self._search,
+            "get": self._get,
+            "upsert": self._upsert,
+            "forget": self._forget,
+            "list": self._list,
+            "check": self._check,
+            "discard": self._discard,
+        }
+        for name in (*ADMIN_CALLS, *BINDING_CALLS):
+            found[name] = partial(self._administer, name)
+        return found
 
-    def admin(self) -> tuple[Handler, ...]:
-        """Give the handlers in the order of the table."""
-        return (self._settings, self._status, self._stop)
-
-    async def _search(self, actor: PeerActor, given: Given) -> Plain:
+    async def _search(self, actor: Actor, given: Given) -> Plain:
         query = Query.parse(str(given["query"]))
         prefix = PathPrefix.parse(str(given.get("path_prefix", "")))
         limit = _limit(int(given.get("limit", limits.HITS_DEFAULT)))
         return (await _driven(self._hub.search(actor, query, prefix, limit))).plain()
 
-    async def _get(self, actor: PeerActor, given: Given) -> Plain:
+    async def _get(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
         part = Range(
             start_line=int(given.get("start_line", 0)),
@@ -161,38 +194,32 @@ class _Calls:
         )
         return (await _driven(self._hub.get(actor, path, part))).plain()
 
-    async def _upsert(self, actor: PeerActor, given: Given) -> Plain:
+    async def _upsert(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
         expected = revision.parse(str(given["expected_revision"]))
         data = str(given["content"]).encode("utf-8")
         upsert = partial(self._hub.upsert, allow_secret_like=bool(given.get("allow_secret_like")))
         return (await self._in_thread(upsert, actor, path, data, expected)).plain()
 
-    async def _forget(self, actor: PeerActor, given: Given) -> Plain:
+    async def _forget(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
         expected = revision.parse(str(given["expected_revision"]))
         return (await self._in_thread(self._hub.forget, actor, path, expected)).plain()
 
-    async def _list(self, actor: PeerActor, given: Given) -> Plain:
+    async def _list(self, actor: Actor, given: Given) -> Plain:
         prefix = PathPrefix.parse(str(given.get("path_prefix", "")))
         return (await _driven(self._hub.list(actor, prefix, str(given.get("cursor", ""))))).plain()
 
-    async def _check(self, actor: PeerActor, _given: Given) -> Plain:
+    async def _check(self, actor: Actor, _given: Given) -> Plain:
         return (await self._in_thread(self._hub.check, actor)).plain()
 
-    async def _discard(self, actor: PeerActor, given: Given) -> Plain:
+    async def _discard(self, actor: Actor, given: Given) -> Plain:
         path = str(given["path"])
         await self._in_thread(self._hub.discard, actor, path)
         return {"path": path, "removed": True}
 
-    async def _settings(self, actor: PeerActor, given: Given) -> Plain:
-        return await self._in_thread(self._hub.set, actor, str(given["name"]), str(given["value"]))
-
-    async def _status(self, actor: PeerActor, _given: Given) -> Plain:
-        return self._hub.status(actor)
-
-    async def _stop(self, actor: PeerActor, _given: Given) -> Plain:
-        return self._hub.stop(actor)
+    async def _administer(self, name: str, actor: Actor, given: Given) -> Plain:
+        return await self._in_thread(self._hub.administration.call, actor, name, given)
 
     async def _in_thread(self, call: Callable[..., T], *given: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(
@@ -212,32 +239,117 @@ async def _driven(steps: Steps[T]) -> T:
         steps.close()
 
 
-async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """Read a body within its limit, before anything else happens (M45)."""
-    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind != b"application/json":
-        raise InvalidArgument(
-            "the body is not application/json", hint="set Content-Type: application/json"
-        )
-    if int(headers.get(b"content-length", b"0")) > limits.BODY_MAX_BYTES:
-        raise _too_large()
-    body = bytearray()
-    while True:
-        message = await receive()
+class _Body:
+    """The body of one request, read once and within its limits."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_whole = False
+
+    async def receive(self) -> Message:
+        """Take the next piece, for whoever reads it."""
+        message = await self._receive()
+        self.is_whole = not message.get("more_body", False)
+        return message
+
+    async def read(self, asgi_scope: Message) -> bytes:
+        """Give the bytes; refuses another type, too many, and too slow ones (M45, M76)."""
+        headers = dict(asgi_scope["headers"])
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":
+            raise InvalidArgument(
+                "the body is not application/json", hint="set Content-Type: application/json"
+            )
+        if int(headers.get(b"content-length", b"0")) > limits.BODY_MAX_BYTES:
+            raise _too_large()
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while not self.is_whole:
+                    body += await self._more()
+                    if len(body) > limits.BODY_MAX_BYTES:
+                        raise _too_large()
+        except TimeoutError as error:
+            raise Unavailable(
+                f"the request did not arrive within {BODY_SECONDS:g} s",
+                hint="nothing was changed; send it again",
+            ) from error
+        return bytes(body)
+
+    async def drain(self) -> None:
+        """Take in what is on its way, for a moment, so that an answer is not lost over it."""
+        taken = 0
+        with suppress(TimeoutError, InvalidArgument):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while not self.is_whole and taken <= limits.BODY_MAX_BYTES:
+                    taken += len(await self._more())
+
+    async def _more(self) -> bytes:
+        message = await self.receive()
         if message["type"] == "http.disconnect":
             raise InvalidArgument("the body ended early")  # nobody is there to read this
-        body += message.get("body", b"")
-        if len(body) > limits.BODY_MAX_BYTES:
-            raise _too_large()
-        if not message.get("more_body", False):
-            return bytes(body)
+        chunk: bytes = message.get("body", b"")
+        return chunk
 
 
-def _actor(asgi_scope: Message) -> PeerActor:
-    kind, uid = asgi_scope["client"] or ("", OVERFLOW_UID)
-    if kind != "unix" or uid == OVERFLOW_UID:
-        raise PermissionDenied("the caller's identity is not known")
-    return PeerActor(uid)
+async def _reply(send: Send, found: Plain | AmuxError, body: _Body) -> None:
+    """Send an answer or a refusal, and hang up on a body that nobody reads."""
+    refusal = found if isinstance(found, AmuxError) else None
+    data = to_json(found.body() if isinstance(found, AmuxError) else found)
+    headers = [
+        (b"content-type", b"application/json"),
+        (VERSION_HEADER.encode("ascii"), __version__.encode("ascii")),
+        (b"content-length", b"%d" % len(data)),
+    ]
+    if refusal is not None and refusal.code in RETRY_AFTER:
+        headers.append((b"retry-after", _retry_after(refusal)))
+    if isinstance(refusal, Unauthenticated):
+        headers.append((b"www-authenticate", b"Bearer"))
+    must_drain = refusal is not None and not body.is_whole
+    if must_drain:
+        headers.append((b"connection", b"close"))
+    status = refusal.http_status if refusal is not None else 200
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": data, "more_body": must_drain})
+    if must_drain:
+        await body.drain()
+        await send({"type": "http.response.body"})
+
+
+def _caller(asgi_scope: Message, surface: str) -> Caller:
+    """Gather what is known of who calls: the kernel's word, a token, a binding."""
+    kind, uid = asgi_scope["client"] or ("", 0)
+    authorization = _single(asgi_scope, b"authorization")
+    scheme, _, token = (authorization or b"").partition(b" ")
+    binding = _single(asgi_scope, BINDING_HEADER.encode("ascii"))
+    if authorization is not None and scheme.lower() != b"bearer":
+        raise Unauthenticated("the authorization is no bearer token")
+    return Caller(
+        uid=uid if kind == "unix" else None,
+        token=token.strip().decode("latin-1") if authorization is not None else None,
+        binding=binding.decode("latin-1") if binding is not None else None,
+        surface=surface,
+    )
+
+
+def _single(asgi_scope: Message, name: bytes) -> bytes | None:
+    """Find a header; two of one name are refused: somebody on the way may have read the other."""
+    found = _all(asgi_scope, name)
+    if len(found) > 1:
+        raise InvalidArgument("a header stands twice", argument=name.decode("ascii"))
+    return found[0] if found else None
+
+
+def _all(asgi_scope: Message, name: bytes) -> list[bytes]:
+    return [value for key, value in asgi_scope["headers"] if key == name]
+
+
+def _retry_after(refusal: AmuxError) -> bytes:
+    """Spell the whole seconds after which to ask again."""
+    wanted = refusal.details.get("retry_after")
+    if isinstance(wanted, int | float):
+        return b"%d" % math.ceil(wanted)
+    return RETRY_AFTER[refusal.code]
 
 
 def _limit(value: int) -> int:

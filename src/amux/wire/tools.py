@@ -7,6 +7,7 @@ Rule 3: `TABLE_VERSION` grows with every change that a client could notice.
 
 TABLE_VERSION = 2
 SERVER_NAME = "amux"
+BINDING_HEADER = "amux-memory-binding"  # of the RPC: which scope a session was promised
 VERSION_HEADER = "amux-version"  # of the RPC: an answer says the release of its Hub
 INSTRUCTIONS = "Shared memory of this user: read MEMORY.md once, search before asking."
 
@@ -138,15 +139,74 @@ CONTINUE = Call(
 )
 
 MEMORY_CALLS = {call.name: call for call in (SEARCH, GET, UPSERT, FORGET, LIST, CHECK, DISCARD)}
-SET = Call(
-    "settings",
-    Argument("name", "string", required=True),
-    Argument("value", "string", required=True),
-    annotations=_WRITE,
+
+
+def _text(name: str, *, required: bool = False) -> Argument:
+    return Argument(name, "string", required=required)
+
+
+ADMIN_CALLS = {
+    call.name: call
+    for call in (
+        Call("settings", _text("name", required=True), _text("value", required=True)),
+        Call("status", annotations=_READ),
+        Call("stop"),
+        Call("principal_add", _text("principal", required=True)),
+        Call("principal_disable", _text("principal", required=True)),
+        Call(
+            "principal_alias",
+            _text("principal"),
+            _text("alias", required=True),
+            Argument("remove", "boolean"),
+        ),
+        Call("principal_list", annotations=_READ),
+        Call(
+            "token_create",
+            _text("kind", required=True),
+            _text("principal"),
+            _text("acts_for"),
+            _text("label"),
+            Argument("days", "integer"),
+        ),
+        Call("token_list", annotations=_READ),
+        Call("token_revoke", _text("id", required=True)),
+        Call("session_list", annotations=_READ),
+        Call(
+            "audit",
+            _text("principal"),
+            _text("path"),
+            _text("session"),
+            _text("since"),
+            _text("after"),
+            annotations=_READ,
+        ),
+    )
+}
+BIND = Call(
+    "bind",
+    _text("session", required=True),
+    _text("agent", required=True),
+    _text("isolation"),
+    Argument("protocol_version", "integer"),
+    Argument("delegate", "boolean"),
+    _text("verbs"),
+    Argument("uid", "integer"),
 )
-STATUS = Call("status", annotations=_READ)
-STOP = Call("stop", annotations=_WRITE)
-ADMIN_CALLS = {call.name: call for call in (SET, STATUS, STOP)}
+BINDING_CALLS = {
+    call.name: call
+    for call in (
+        BIND,
+        Call("renew", _text("session", required=True)),
+        Call("end", _text("session", required=True)),
+    )
+}
+# Where each call is posted to.
+TARGETS: dict[str, str] = (
+    {name: f"/v1/memory/{name}" for name in MEMORY_CALLS}
+    | {name: f"/v1/admin/{name}" for name in ADMIN_CALLS}
+    | {name: "/v1/bindings" if name == "bind" else f"/v1/bindings/{name}" for name in BINDING_CALLS}
+)
+CALLS: dict[str, Call] = MEMORY_CALLS | ADMIN_CALLS | BINDING_CALLS
 
 TOOLS = {f"memory_{call.name}": call.for_agents() for call in (SEARCH, GET, UPSERT, FORGET)} | {
     CONTINUE.name: CONTINUE

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from amux.core.address import Address, Connection
 from amux.surface.mcp import message
 from amux.surface.mcp.server import lines, serve
 
@@ -52,7 +53,8 @@ class NoHub:
 
     home = socket_path = "/nonexistent/hub.sock"
     no_autostart = True
-    editor = temp_dir = ""
+    editor = temp_dir = binding = ""
+    connection = local = Connection(Address.local(socket_path))
 
 
 class Around:
@@ -169,7 +171,7 @@ def test_answers_of_eight_threads_are_whole_lines_on_a_pipe_that_takes_little() 
 def test_a_bug_is_told_as_an_incident_without_a_word_of_content() -> None:
     class Broken(NoHub):
         @property
-        def socket_path(self) -> str:
+        def connection(self) -> Connection:
             raise RuntimeError("secret")
 
     around = Around(

@@ -128,7 +128,30 @@ def test_a_status_refused_with_memory_disabled_counts_as_off(home: Path) -> None
     ],
 )
 def test_only_a_definite_no_leaves_the_tools_out(home: Path, reply: Reply) -> None:
-    with FakeHub(home, status=reply), McpProcess(home) as mcp:
+    with FakeHub(home, status=reply, get=reply), McpProcess(home) as mcp:
+        mcp.initialize()
+        assert mcp.tools() == FIVE
+
+
+@pytest.mark.requirement("M56")
+@pytest.mark.parametrize(("code", "tools"), [("memory_disabled", []), ("binding_mismatch", FIVE)])
+def test_who_may_not_see_the_status_hears_of_a_switch_from_a_read(
+    home: Path, code: str, tools: list[str]
+) -> None:
+    no = refuses(403, "permission_denied")
+    with FakeHub(home, status=no, get=refuses(403, code)) as hub, McpProcess(home) as mcp:
+        mcp.initialize()
+        assert mcp.tools() == tools
+        assert [name for name, _ in hub.asked] == ["status", "get"]
+
+
+@pytest.mark.requirement("M56", "M7")
+def test_a_bound_session_keeps_its_tools_while_memory_is_off(home: Path) -> None:
+    token = home / "token"
+    token.write_text("amux_x")
+    token.chmod(0o600)
+    bound = {"AMUX_MEMORY_BINDING": "amux1:x:global", "AMUX_CREDENTIAL_FILE": str(token)}
+    with FakeHub(home, status=status(effective=False)), McpProcess(home, **bound) as mcp:
         mcp.initialize()
         assert mcp.tools() == FIVE
 

@@ -7,10 +7,11 @@ Rule 3: a Hub of another release is told to the person, once an answer is there.
 """
 
 from amux import __version__
-from amux.client import Answer, Client
+from amux.client import Answer
 from amux.core.text import to_json
 from amux.errors import LimitExceeded, Unavailable
 from amux.memory import limits
+from amux.runtime import reach
 from amux.runtime.context import Context
 from amux.surface.cli import output
 
@@ -28,17 +29,17 @@ def ask(ctx: Context, name: str, arguments: dict[str, object]) -> Answer:
         hub = ctx.late("process").ensure_hub(ctx.config, lambda text: output.notice(ctx, text))
         found = hub.ask(name, arguments)
     if found.hub_version and found.hub_version != __version__:
+        is_ours = ctx.config.connection.may_start
+        due = "a restart is due (amux hub restart)" if is_ours else "bring both to one release"
         output.notice(
-            ctx,
-            f"the Hub runs release {found.hub_version}, this is {__version__}: "
-            "a restart is due (amux hub restart)",
+            ctx, f"the Hub runs release {found.hub_version}, this is {__version__}: {due}"
         )
     return found
 
 
 def ask_running(ctx: Context, name: str, arguments: dict[str, object]) -> Answer:
     """Make a call of the Hub that runs; `unavailable` where none does."""
-    return Client(ctx.config.socket_path).ask(name, arguments)
+    return reach.client(ctx).ask(name, arguments)
 
 
 def nobody_listens(refusal: Unavailable) -> bool:

@@ -6,6 +6,7 @@ Rule 2: stopped means that the root's lock is free: the next one may start at on
 
 import json
 
+from amux.client import Client
 from amux.core import home
 from amux.disk import named
 from amux.errors import Unavailable
@@ -18,9 +19,11 @@ STOP_SECONDS = 15.0  # answers on their way are waited for, and fsyncs may be sl
 
 def start(ctx: Context, given: Given) -> int:
     """Start a Hub unless one runs, and say what it is."""
+    process = ctx.late("process")
+    process.require_local(ctx.config)
     before = running(ctx)
     if before is None:
-        ctx.late("process").start_hub(ctx.config)
+        process.start_hub(ctx.config)
         output.notice(ctx, f"started a Hub in the background for {ctx.config.home}")
     return _described(ctx, given, {"started": before is None})
 
@@ -34,8 +37,10 @@ def stop(ctx: Context, given: Given) -> int:
 
 def restart(ctx: Context, given: Given) -> int:
     """Stop the Hub, if one runs, and start one."""
+    process = ctx.late("process")
+    process.require_local(ctx.config)
     stopped = end_hub(ctx)
-    ctx.late("process").start_hub(ctx.config)
+    process.start_hub(ctx.config)
     return _described(ctx, given, {"started": True, "stopped": stopped})
 
 
@@ -49,6 +54,8 @@ def serve(ctx: Context, given: Given) -> int:
     status: int = ctx.late("serve").serve(
         ctx.config,
         clock=ctx.clock,
+        wall=ctx.wall,
+        late=ctx.late,
         allow_network_fs=given.has("allow_network_fs"),
         is_background=given.has("background"),
     )
@@ -70,7 +77,8 @@ def end_hub(ctx: Context) -> bool:
     process = ctx.late("process")
     lock = named.join(ctx.config.home, home.RUN_DIR, home.LOCK_FILE)
     try:
-        calls.ask_running(ctx, "stop", {})
+        # The one of this AMUX_HOME: what the settings name may be somebody else's.
+        Client(ctx.config.local).ask("stop")
         stopped = True
     except Unavailable as refusal:
         if not calls.nobody_listens(refusal):

@@ -12,10 +12,17 @@ Rule 4: an answer is the Hub's JSON as it came, in pages where it is over 6 KiB 
 import threading
 
 from amux import __version__
-from amux.client import Answer, Client
+from amux.client import Answer
 from amux.core.text import to_json
-from amux.errors import AmuxError, InvalidArgument, MemoryDisabled, Unavailable
-from amux.memory.limits import CLIENT_WAIT_SECONDS
+from amux.errors import (
+    AmuxError,
+    InvalidArgument,
+    MemoryDisabled,
+    PermissionDenied,
+    Unavailable,
+)
+from amux.memory.limits import CLIENT_WAIT_SECONDS, ENTRY_NAME
+from amux.runtime import reach
 from amux.runtime.context import Context
 from amux.wire import strict
 from amux.wire.pages import Pages
@@ -90,7 +97,8 @@ class MemoryTools:
         if self._fixed is None:
             self.ask_once()
             self._answered.wait(LIST_WAIT_SECONDS)
-            if self._is_off:
+            # A bound session keeps its tools: memory may be switched on again (M7).
+            if self._is_off and not self._context.config.binding:
                 self.notice(
                     "memory is off, so its tools are left out;"
                     " `amux system config set memory.enabled true` switches it on"
@@ -100,7 +108,7 @@ class MemoryTools:
 
     def _learn(self) -> None:
         try:
-            answer = self._ask("status", {})
+            answer = self._first_answer()
             self._is_off = _says_off(answer.value())
             if answer.hub_version and answer.hub_version != __version__:
                 self.notice(
@@ -113,6 +121,13 @@ class MemoryTools:
             self.notice("the Hub said nothing of its tools; they refuse until it answers")
         finally:
             self._answered.set()
+
+    def _first_answer(self) -> Answer:
+        """Ask how memory stands; who may not know hears it from a read."""
+        try:
+            return self._ask("status", {})
+        except PermissionDenied:
+            return self._ask("get", {"path": ENTRY_NAME})
 
     def _answer(self, call: Call, given: object) -> str:
         arguments = strict.arguments(call, given)
@@ -127,7 +142,7 @@ class MemoryTools:
         """Call the Hub; where none listens, start one and call that."""
         config = self._context.config
         try:
-            return Client(config.socket_path).ask(name, arguments)
+            return reach.client(self._context).ask(name, arguments)
         except Unavailable as refusal:
             is_dead = refusal.details.get("cause") in NO_LISTENER
             if not is_dead or config.no_autostart:
