@@ -52,18 +52,19 @@ class Hub:
 
     def upsert(self, actor: Actor, path: DocPath, data: bytes, expected: str) -> Written:
         """Replace or create a document."""
-        with self._gate.writing(actor, "upsert", path.text, expected, must_announce=True) as write:
-            done = self._memory.upsert(
+        wanted = revision.of(data)
+        with self._gate.writing(actor, "upsert", path.text, expected, wanted) as write:
+            return self._memory.upsert(
                 write.grant.scope, path, data, expected, announced=write.announced
             )
-            write.after = done.revision
-            return done
 
     def forget(self, actor: Actor, path: DocPath, expected: str) -> Forgotten:
         """Remove a document."""
-        with self._gate.writing(actor, "forget", path.text, expected, must_announce=False) as write:
+        wanted = revision.ABSENT
+        with self._gate.writing(actor, "forget", path.text, expected, wanted) as write:
             done = self._memory.forget(write.grant.scope, path, expected, announced=write.announced)
-            write.after = revision.ABSENT
+            if done.already_absent:
+                write.before = revision.ABSENT
             return done
 
     def list(self, actor: Actor, prefix: PathPrefix, after: str) -> Steps[Listing]:
@@ -78,5 +79,6 @@ class Hub:
 
     def discard(self, actor: Actor, path: str) -> None:
         """Remove one file that is no document."""
-        with self._gate.writing(actor, "discard", path, "", must_announce=False) as write:
+        with self._gate.writing(actor, "discard", path, "", "") as write:
+            write.announced()
             self._memory.discard(write.grant.scope, path)
