@@ -74,7 +74,9 @@ class RunningHub:
             time.sleep(0.01)
         raise AssertionError("the Hub did not answer in time")
 
-    def ask(self, name: str, wait_seconds: float = 10.0, **arguments: object) -> dict[str, object]:
+    def ask(
+        self, name: str, /, wait_seconds: float = 10.0, **arguments: object
+    ) -> dict[str, object]:
         hub = client.Client(self.config.socket_path, wait_seconds=wait_seconds)
         return hub.ask(name, arguments).value()
 

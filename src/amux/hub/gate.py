@@ -15,6 +15,7 @@ from amux.hub.audit import Audit, Intent
 from amux.hub.rates import Rates
 
 OK = "ok"
+TOLD_MAX = 512  # characters of a name that the trail tells: as long as any document's path
 
 
 class Write:
@@ -75,6 +76,7 @@ class Gate:
 
         Only an upsert must be announced: what takes away is what makes room on a full disk.
         """
+        path = path[:TOLD_MAX]  # what is discarded is no document, so nothing has bounded it
         with self._noted(actor, verb, {"path": path}, only_refusals=True):
             grant = self._access.data(actor, "write")
             if actor.is_delegated:

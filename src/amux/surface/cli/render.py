@@ -159,7 +159,7 @@ def audit(value: Plain) -> str:
     who = [value.get("actor") or value.get("peer") or "somebody", value.get("principal") or "-"]
     if value.get("session"):
         who.append(f"session {value['session']}")
-    parts = [str(value["time"])[:19], *map(str, who), str(value.get("verb"))]
+    parts = [str(value.get("time"))[:19], *map(str, who), str(value.get("verb"))]
     parts += [str(value[name]) for name in ("path", "subject", "made") if value.get(name)]
     if value.get("before") or value.get("after"):
         parts.append(f"{_short(value.get('before', '?'))} -> {_short(value.get('after', '?'))}")
