@@ -32,6 +32,16 @@ class RunningHub:
             | environment
         )
         self.process: subprocess.Popen[bytes] | None = None
+        # No pipe: one that nobody empties would stop the Hub in the middle of a test.
+        self._log = os.memfd_create("hub-log")
+
+    def __del__(self) -> None:
+        os.close(self._log)
+
+    @property
+    def log(self) -> bytes:
+        """Give what the Hub's processes have written to standard error."""
+        return os.pread(self._log, 1 << 24, 0)
 
     @property
     def config(self) -> config.Config:
@@ -60,23 +70,18 @@ class RunningHub:
 
     def start(self, *words: str, launcher: list[str] | None = None) -> "RunningHub":
         command = launcher or [sys.executable, "-m", "amux", "hub", "serve"]
-        self.process = subprocess.Popen(
-            [*command, *words], env=self.environment, stderr=subprocess.PIPE
-        )
+        self.process = subprocess.Popen([*command, *words], env=self.environment, stderr=self._log)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                assert self.process.stderr is not None
-                raise AssertionError(self.process.stderr.read().decode())
+                raise AssertionError(self.log.decode())
             with contextlib.suppress(AmuxError):
                 self.ask("status")
                 return self
             time.sleep(0.01)
         raise AssertionError("the Hub did not answer in time")
 
-    def ask(
-        self, name: str, /, wait_seconds: float = 10.0, **arguments: object
-    ) -> dict[str, object]:
+    def ask(self, name: str, wait_seconds: float = 10.0, **arguments: object) -> dict[str, object]:
         hub = client.Client(self.config.socket_path, wait_seconds=wait_seconds)
         return hub.ask(name, arguments).value()
 
@@ -107,13 +112,16 @@ class RunningHub:
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
             self.process = None
+            # It lies outside the root, so nobody else tidies it up.
+            with contextlib.suppress(OSError):
+                os.unlink((self.home / "run" / "hub.shared").read_bytes())
 
     def stop(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+        self.process.wait(timeout=20)
         status = self.process.returncode
         self.process = None
         return status

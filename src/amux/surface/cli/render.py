@@ -99,10 +99,21 @@ def hub(value: Plain) -> str:
             f"Hub {value.get('version')} runs, pid {value.get('pid')}",
             f"root    {value.get('root')}",
             f"socket  {value.get('socket')}",
+            *_reach(value),
             *_settings(value),
             *_platform(value.get("platform")),
         ]
     )
+
+
+def _reach(value: Plain) -> list[str]:
+    """Show where a Hub is reached by others."""
+    listen, shared = value.get("listen"), value.get("shared_socket")
+    lines = [f"listens {address}" for address in listen] if isinstance(listen, list) else []
+    if isinstance(shared, dict):
+        failed = "" if shared.get("open") else f" (not open: {shared.get('reason')})"
+        lines.append(f"shared  {shared.get('path')}{failed}")
+    return lines
 
 
 def system(value: Plain) -> str:
