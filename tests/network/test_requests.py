@@ -82,6 +82,21 @@ def test_a_refusal_that_comes_before_a_large_body_is_heard(loopback: Loopback) -
         assert Reply(knocked(dialled(loopback.port), sent)).code == "not_found"
 
 
+@pytest.mark.requirement("M63", "M76")
+def test_who_is_still_sending_when_he_is_refused_is_not_cut_off(loopback: Loopback) -> None:
+    sent = request("POST", UPSERT, b" " * 300 * KIB, host="evil.example")
+    with dialled(loopback.port) as line:
+        line.sendall(sent[: 100 * KIB])
+        received = b""
+        while b"permission_denied" not in received:
+            received += line.recv(65536)
+        # Some systems throw away what they have received when the other end resets.
+        for at in range(100 * KIB, len(sent), 50 * KIB):
+            line.sendall(sent[at : at + 50 * KIB])
+            assert not line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        assert line.recv(1) == b""
+
+
 @pytest.mark.requirement("M45", "M48")
 @pytest.mark.parametrize(
     "body",
