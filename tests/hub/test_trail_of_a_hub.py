@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from amux.client import Client
 from amux.errors import AmuxError
 from tests.kill import tracer
 from tests.kill.home import Home, revision_of, until
@@ -32,6 +33,11 @@ def trail(hub: RunningHub, *words: str) -> list[dict[str, object]]:
     done = hub.cli("audit", *words)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def switched(hub: RunningHub, name: str, value: str) -> dict[str, object]:
+    to = Client(hub.config.socket_path)
+    return to.ask("settings", {"name": name, "value": value}).value()
 
 
 def as_session(hub: RunningHub, session: str, name: str, **given: object) -> dict[str, object]:
@@ -177,7 +183,7 @@ def test_no_content_query_or_token_is_in_any_file_but_the_documents(home: Home) 
         lambda: home.ask("token_revoke", id=agent),
         lambda: home.ask("principal_add", principal=person),
         lambda: home.ask("principal_alias", principal="bob", alias=agent),
-        lambda: home.ask("settings", name=person, value=agent),
+        lambda: switched(home, person, agent),
         lambda: home.ask("bind", session=person, agent=agent),
         lambda: home.ask("end", session=agent),
         lambda: home.ask("audit", since=person),
@@ -239,9 +245,9 @@ def test_on_a_full_disk_upserts_are_refused_and_everything_else_answers(
             assert hub.ask("get", path="a.md")["content"] == "old"
             assert len(hub.ask("search", query="old")["hits"]) == 2
         assert refusals == {"not_saved"}
-        assert hub.ask("settings", name="memory.enabled", value="true")["saved"] is True
+        assert switched(hub, "memory.enabled", "true")["saved"] is True
         with pytest.raises(AmuxError) as refused:
-            hub.ask("settings", name="memory.enabled", value="false")
+            switched(hub, "memory.enabled", "false")
         assert refused.value.code == "not_saved"
         assert hub.ask("status")["settings"]["memory.enabled"]["saved"] is True
         assert hub.ask("forget", path="b.md", expected_revision=old)["already_absent"] is False
