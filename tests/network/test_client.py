@@ -343,6 +343,7 @@ def test_an_answer_that_drips_ends_with_the_call() -> None:
     fake.close()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("M53", "M54")
 def test_a_hub_of_another_release_is_told(folder: Path) -> None:
     body = b'{"path":"a.md","revision":"absent","content":"","exists":false}'

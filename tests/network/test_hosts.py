@@ -190,6 +190,7 @@ def test_no_preflight_of_a_browser_is_answered_with_a_permission(loopback: Loopb
     assert not [name for name in reply.headers if name.startswith("access-control")]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("M63", "M45")
 def test_over_tcp_nobody_is_known_by_where_he_comes_from(loopback: Loopback) -> None:
     sent = request("POST", GET, b'{"path":"a.md"}')

@@ -56,6 +56,7 @@ def test_a_text_of_64_kib_may_be_six_times_that_as_json(loopback: Loopback) -> N
     assert (loopback.hub.memory_dir / "wide.md").read_bytes() == text.encode()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("M45", "M18")
 def test_a_body_of_512_kib_is_read_and_one_byte_more_is_not(loopback: Loopback) -> None:
     body = upsert("full.md", "x")
@@ -70,6 +71,7 @@ def test_a_body_of_512_kib_is_read_and_one_byte_more_is_not(loopback: Loopback) 
     assert not (loopback.hub.memory_dir / "over.md").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("M63", "M76")
 def test_a_refusal_that_comes_before_a_large_body_is_heard(loopback: Loopback) -> None:
     large = upsert("large.md", "x" * 60 * KIB) + b" " * 400 * KIB
@@ -180,6 +182,7 @@ def test_a_request_that_never_arrives_ends_its_connection(
     assert b"200" not in dribbled(local(path), sent, drop)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("M76")
 def test_a_head_without_end_is_not_kept(loopback: Loopback) -> None:
     began = time.monotonic()
