@@ -9,10 +9,15 @@ from collections.abc import Iterator
 
 from amux.errors import TABLE
 from amux.surface.cli.verbs import GLOBAL_OPTIONS, VERBS
-from amux.wire.tools import ADMIN_CALLS, MEMORY_CALLS, TOOLS, Call
+from amux.wire.tools import CALLS, TARGETS, TOOLS, Call
 from scripts.imports import SOURCE
 
-LIMIT_SOURCES = (("Memory", "amux/memory/limits.py"), ("Paths", "amux/core/path.py"))
+LIMIT_SOURCES = (
+    ("Memory", "amux/memory/limits.py"),
+    ("Paths", "amux/core/path.py"),
+    ("Connections", "amux/connections.py"),
+    ("Credentials", "amux/hub/rates.py"),
+)
 
 
 def errors() -> str:
@@ -73,11 +78,7 @@ def constants(name: str) -> Iterator[tuple[str, str, str]]:
 
 def calls() -> str:
     """Show every call of the Hub with its arguments."""
-    rows = [
-        f"| `POST /v1/{room}/{name}` | {_arguments(call)} |"
-        for room, table in (("memory", MEMORY_CALLS), ("admin", ADMIN_CALLS))
-        for name, call in table.items()
-    ]
+    rows = [f"| `POST {TARGETS[name]}` | {_arguments(call)} |" for name, call in CALLS.items()]
     return _table("call | arguments", rows)
 
 

@@ -154,7 +154,12 @@ def _read_answer(connection: socket.socket, deadline: float) -> tuple[int, str, 
     body = received[end + 4 :]
     while len(body) < length:
         body += _more(connection, deadline)
-    return int(status_line.split(" ")[1]), fields.get(VERSION_HEADER, ""), body.decode("utf-8")
+    return _status(status_line), fields.get(VERSION_HEADER, ""), body.decode("utf-8")
+
+
+def _status(line: str) -> int:
+    _, _, rest = line.partition(" ")
+    return int(rest[:3])
 
 
 def _more(connection: socket.socket, deadline: float) -> bytes:

@@ -56,9 +56,10 @@ def owners(path: str) -> Iterator[Listener]:
 def shared(path: str) -> Iterator[Listener]:
     """Open the socket for other uids; `OSError` where it cannot be made."""
     folder = os.path.dirname(path)
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o755)
-        os.chmod(folder, 0o755)  # whatever the umask is
+    if folder == home.SHARED_DIR:  # any other is the person's to make, who named it
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+            os.chmod(folder, 0o755)  # whatever the umask is
     found = os.lstat(folder)
     # Whoever owns the folder could put another socket there and be sent the tokens.
     if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
@@ -67,6 +68,9 @@ def shared(path: str) -> Iterator[Listener]:
         raise FileExistsError("another Hub listens there")
     with _unix(path, PUBLIC) as listener:
         yield Listener(socket=listener, door=Door(is_owners=False))
+    if folder == home.SHARED_DIR:
+        with suppress(OSError):  # another Hub has its socket there
+            os.rmdir(folder)
 
 
 def shared_path(table: HubTable, hub_id: str, *, is_per_principal: bool) -> str:

@@ -68,7 +68,7 @@ def serve(
                 stop=server.end,
                 fail=server.fail,
             ) as hub,
-            _shared(config, hub) as shared,
+            _shared(config, root, hub) as shared,
             ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads,
         ):
             atomic.replace(root, f"{home.RUN_DIR}/{home.PID_FILE}", b"%d\n" % os.getpid())
@@ -201,7 +201,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 @contextmanager
-def _shared(config: Config, hub: Hub) -> Iterator[tuple[Listener, ...]]:
+def _shared(config: Config, root: Root, hub: Hub) -> Iterator[tuple[Listener, ...]]:
     """Open the shared socket if one is wanted; without it the Hub serves all the same (M46)."""
     administration = hub.administration
     path = listeners.shared_path(
@@ -219,6 +219,9 @@ def _shared(config: Config, hub: Hub) -> Iterator[tuple[Listener, ...]]:
     with ExitStack() as opened:
         try:
             doors = (opened.enter_context(listeners.shared(path)),)
+            # So that what a crash leaves there can be found and removed.
+            record = f"{home.RUN_DIR}/{home.SHARED_RECORD}"
+            atomic.replace(root, record, os.fsencode(path))
         except OSError as error:
             found |= {"open": False, "reason": type(error).__name__}
         yield doors

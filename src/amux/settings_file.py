@@ -66,7 +66,10 @@ def _require_sound(table: HubTable) -> None:
         name = "hub.tls_key" if table.tls_cert else "hub.tls_cert"
         raise _refused(name, "a certificate and its key are set together")
     if table.url:
-        Address.parse_url(table.url, "hub.url")
+        try:
+            Address.parse_url(table.url, "hub.url")
+        except InvalidArgument as error:
+            raise _refused("hub.url", error.hint) from error
 
 
 def _refused(argument: str, hint: str) -> InvalidArgument:

@@ -114,6 +114,9 @@ class RunningHub:
             self.process.kill()
             self.process.wait()
             self.process = None
+            # It lies outside the root, so nobody else tidies it up.
+            with contextlib.suppress(OSError):
+                os.unlink((self.home / "run" / "hub.shared").read_bytes())
 
     def stop(self) -> int:
         assert self.process is not None

@@ -12,9 +12,10 @@ from amux.errors import InvalidArgument
 URL_MAX_BYTES = 512
 HEADER_MAX_BYTES = 512  # a token has 70 bytes, a binding 100
 _PORTS = {"https": 443, "http": 80}
-_URL = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_-][a-z0-9._-]*)(?::([0-9]{1,5}))?/?")
-_LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
-_VISIBLE = re.compile(r"[!-~]+")
+# Compiled where they are needed: a client of its own Hub's socket never is in need of them.
+_URL = r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9_-][a-z0-9._-]*)(?::([1-9][0-9]{0,4}))?/?"
+_LOOPBACK = r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]"
+_VISIBLE = r"[!-~]+"
 
 
 class Address:
@@ -56,11 +57,11 @@ class Address:
     @classmethod
     def parse_url(cls, text: str, argument: str) -> "Address":
         """Read a URL; `argument` names the setting in a refusal."""
-        found = _URL.fullmatch(text.lower()) if len(text) <= URL_MAX_BYTES else None
+        found = re.fullmatch(_URL, text.lower()) if len(text) <= URL_MAX_BYTES else None
         if found is None:
             raise _refused(argument, "write https://host:port, without path, query or user")
         scheme, host, port = found[1], found[2], int(found[3] or 0)
-        if not 0 <= port <= 65535:
+        if port > 65535:
             raise _refused(argument, "a port is 1 to 65535")
         if scheme == "http" and not is_loopback(host):
             raise _refused(argument, "use https: plain http would show the token to the network")
@@ -97,12 +98,12 @@ class Connection:
 
 def is_loopback(host: str) -> bool:
     """Tell whether a host, as a URL spells it, never leaves this machine."""
-    return _LOOPBACK.fullmatch(host) is not None
+    return re.fullmatch(_LOOPBACK, host) is not None
 
 
 def is_header(text: str) -> bool:
     """Tell whether a text may stand in a header as it is."""
-    return len(text) <= HEADER_MAX_BYTES and _VISIBLE.fullmatch(text) is not None
+    return len(text) <= HEADER_MAX_BYTES and re.fullmatch(_VISIBLE, text) is not None
 
 
 def _refused(argument: str, hint: str) -> InvalidArgument:

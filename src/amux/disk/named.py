@@ -55,6 +55,19 @@ def is_directory(path: str) -> bool:
         return False
 
 
+def is_socket(path: str) -> bool:
+    """Tell whether a socket is there."""
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def shown(name: bytes) -> str:
+    """Read a path as the system spells it."""
+    return os.fsdecode(name)
+
+
 def remove(path: str) -> None:
     """Remove one file, link or empty directory; what is already gone is no error."""
     try:

@@ -16,9 +16,9 @@ from amux.errors import RateLimited
 CALLS_AT_ONCE = 8  # an agent with several tools in flight, not a flood
 SEARCHES_AT_ONCE = 2  # each may take a quarter of a second of the loop
 WRITES_PER_SECOND = 20.0  # of a delegated token: no agent has that much to say
-WRITES_BURST = 60.0
+WRITES_BURST = 60.0  # three seconds of it at once: a session that saves what it learnt
 CREDENTIALS_KEPT = 4096  # buckets that are full again are forgotten, oldest first
-FAILURE_STEP_SECONDS = 0.02
+FAILURE_STEP_SECONDS = 0.02  # one mistake is told at once, the fiftieth after a second
 FAILURE_MAX_SECONDS = 1.0  # a guess a second against 256 bits
 
 

@@ -48,6 +48,7 @@ from amux.wire.tools import (
     VERSION_HEADER,
     Call,
     listing,
+    noted,
     schema,
 )
 
@@ -90,7 +91,7 @@ class Endpoint:
         """Answer one request of a caller who is known."""
         if asgi_scope["method"] != "POST":
             # No stream to listen on and no session to end: a client then does without.
-            await send(_start(405, [(b"allow", b"POST")]))
+            await send(_start(405, [(b"allow", b"POST"), (b"content-length", b"0")]))
             await send({"type": "http.response.body", "body": b""})
             return
         body = await _body(dict(asgi_scope["headers"]), receive)
@@ -194,7 +195,7 @@ class _Tools:
             self._hub.resume(actor)
             pages = self._readers.of(actor, self._clock())
             return pages.resume(str(checked["continuation"]), self._clock())
-        answer = _spelled(await self._handlers[call.name](actor, checked))
+        answer = noted(_spelled(await self._handlers[call.name](actor, checked)))
         return self._readers.of(actor, self._clock()).open(answer, self._clock())
 
 

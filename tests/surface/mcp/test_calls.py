@@ -1,4 +1,4 @@
-"""What a tool call answers: the Hub's JSON as it came, pages, refusals in one form."""
+"""What a tool call answers: the Hub's JSON with its note, pages, refusals in one form."""
 
 import json
 from pathlib import Path
@@ -6,20 +6,19 @@ from pathlib import Path
 import pytest
 
 from amux.errors import TABLE, Code
-from amux.wire.tools import TOOLS, noted
+from amux.wire.tools import noted
 from tests.support.mcp_fake import FakeHub, refuses, says, status
 from tests.support.mcp_lines import McpProcess, block, code
 
 ON = status(effective=True)
 
 
-@pytest.mark.requirement("M57")
+@pytest.mark.requirement("M57", "M79")
 def test_an_answer_is_one_text_block_with_the_hubs_own_bytes(home: Path) -> None:
     text = '{ "b" : 1.0, "a":"\\u7528", "content": "用\\n" }'
     with FakeHub(home, status=ON, get=says(text)), McpProcess(home) as mcp:
         answer = mcp.request("tools/call", {"name": "memory_get", "arguments": {"path": "a.md"}})
-        shown = noted(TOOLS["memory_get"], text)
-        assert answer["result"] == {"content": [{"type": "text", "text": shown}]}
+        assert answer["result"] == {"content": [{"type": "text", "text": noted(text)}]}
 
 
 @pytest.mark.requirement("M79", "bug-27")
@@ -53,7 +52,7 @@ def test_an_answer_of_8_kib_comes_in_pages_that_join_to_it(home: Path) -> None:
             if page["continuation"] is None:
                 break
             shown, is_refusal = mcp.call("result_continue", continuation=page["continuation"])
-        assert joined == noted(TOOLS["memory_get"], text)
+        assert joined == noted(text)
         assert hub.count("get") == 1
 
 

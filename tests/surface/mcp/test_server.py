@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amux.wire.tools import TOOLS, noted
+from amux.wire.tools import noted
 from tests.support.mcp_fake import FakeHub, Reply, hangs, says, status
 from tests.support.mcp_lines import McpProcess, block, code
 
@@ -162,10 +162,10 @@ def test_a_hung_call_blocks_neither_ping_nor_lists_nor_other_calls(home: Path) -
         start = time.monotonic()
         assert mcp.request("ping")["result"] == {}
         assert len(mcp.tools()) == 5
-        assert mcp.call("memory_get", path="a.md") == (noted(TOOLS["memory_get"], "{}"), False)
+        assert mcp.call("memory_get", path="a.md") == (noted("{}"), False)
         assert time.monotonic() - start < 1.0
         woken.set()
-        assert block(mcp.answer(hung)) == (noted(TOOLS["memory_get"], "{}"), False)
+        assert block(mcp.answer(hung)) == (noted("{}"), False)
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_what_was_asked_before_the_end_of_input_is_answered(home: Path) -> None:
         asked = mcp.ask("tools/call", {"name": "memory_get", "arguments": {"path": "a.md"}})
         listed = mcp.ask("tools/list")
         mcp.end_input()
-        assert block(mcp.answer(asked)) == ('{"late":true}', False)
+        assert block(mcp.answer(asked)) == (noted('{"late":true}'), False)
         assert "result" in mcp.answer(listed)
         assert mcp.process.wait(5) == 0
 
@@ -286,10 +286,7 @@ def test_text_is_utf8_whatever_the_locale_says(home: Path) -> None:
         FakeHub(home, status=status(effective=True), get=says(answer)) as hub,
         McpProcess(home, LANG="C", LC_ALL="C", PYTHONIOENCODING="cp1252") as mcp,
     ):
-        assert mcp.call("memory_get", path="用户/é.md") == (
-            noted(TOOLS["memory_get"], answer),
-            False,
-        )
+        assert mcp.call("memory_get", path="用户/é.md") == (noted(answer), False)
         assert hub.asked == [("get", {"path": "用户/é.md"})]
 
 

@@ -95,6 +95,13 @@ def end_hub(ctx: Context) -> bool:
 
 def _described(ctx: Context, given: Given, before: dict[str, object]) -> int:
     found = running(ctx)
+    shared = found.get("shared_socket") if found is not None else None
+    if isinstance(shared, dict) and not shared.get("open"):
+        output.notice(
+            ctx,
+            f"no shared socket {shared.get('path')} ({shared.get('reason')}): "
+            "other users of this machine do not reach this Hub",
+        )
     about: dict[str, object] = found if found is not None else {"root": ctx.config.home}
     answer = {"running": found is not None, **before, **about}
     return output.answer(

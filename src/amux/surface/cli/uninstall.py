@@ -47,6 +47,7 @@ def survey(ctx: Context, *, with_memory: bool) -> tuple[list[str], list[str]]:
     if not _is_ours(root):
         return goes, []
     goes += _socket_elsewhere(ctx)
+    goes += _shared_socket(ctx)
     owned = [name for name in home.OWNED if name not in {home.LAYOUT_FILE, home.MEMORY_DIR}]
     if with_memory:
         owned.insert(0, home.MEMORY_DIR)
@@ -86,6 +87,20 @@ def _socket_elsewhere(ctx: Context) -> list[str]:
     ours = named.join(ctx.config.temp_dir, "amux-")
     if folder.startswith(ours) and set(named.walk(folder)) <= {folder, *goes}:
         goes += named.walk(folder) if not goes else [folder]
+    return goes
+
+
+def _shared_socket(ctx: Context) -> list[str]:
+    """List the socket for other users (M46), and the folder that was made for it, if empty then."""
+    record = named.join(ctx.config.home, home.RUN_DIR, home.SHARED_RECORD)
+    try:
+        path = named.shown(named.read(record, max_bytes=home.SOCKET_MAX_BYTES))
+    except OSError:
+        return []
+    goes = [path] if named.is_socket(path) else []
+    folder = home.SHARED_DIR
+    if path.startswith(folder + "/") and set(named.walk(folder)) == {folder, *goes}:
+        goes.append(folder)
     return goes
 
 

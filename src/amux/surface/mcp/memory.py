@@ -6,7 +6,8 @@ Rule 1: the Hub is asked once what it may offer, beside the conversation; one is
 Rule 2: only a definite "memory is off" leaves the tools out. A tool that is not listed can
         still be called: the Hub decides on each call, so that a process outlives both answers.
 Rule 3: every refusal is the answer of a tool: the one body, on one line (M48).
-Rule 4: an answer is the Hub's JSON as it came, in pages where it is over 6 KiB (M57).
+Rule 4: an answer is the Hub's JSON as it came, but for the note that it is stored text (M79), in
+        pages where it is over 6 KiB (M57).
 """
 
 import threading
@@ -136,7 +137,7 @@ class MemoryTools:
                 return self._pages.resume(str(arguments["continuation"]), self._context.clock())
         answer = self._ask(call.name, dict(arguments))
         with self._reading:
-            return self._pages.open(noted(call, answer.text), self._context.clock())
+            return self._pages.open(noted(answer.text), self._context.clock())
 
     def _ask(self, name: str, arguments: dict[str, object]) -> Answer:
         """Call the Hub; where none listens, start one and call that."""
