@@ -256,8 +256,11 @@ def on_a_disk_of(kib: int, folder: Path, script: str, *words: str) -> list[list[
     disk.mkdir()
     shell = 'mount -t tmpfs -o size="$1"k tmpfs "$2" && exec "$3" -c "$4" "$2" "${@:5}"'
     done = subprocess.run(
-        ["unshare", "-m", "bash", "-c", shell, "bash", str(kib), str(disk), sys.executable]
-        + [script, *words],
+        [
+            *("unshare", "-m", "bash", "-c", shell, "bash"),
+            *(str(kib), str(disk), sys.executable, script),
+            *words,
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -255,13 +255,15 @@ STATUS = {
     "revision_conflict": 412, "cursor_stale": 410, "permission_denied": 403,
     "memory_disabled": 403, "busy": 503, "not_saved": 507, "unavailable": 503,
     "outcome_unknown": 500, "corrupt": 500, "internal": 500, "secret_detected": 422,
+    "unauthenticated": 401, "binding_required": 403, "binding_mismatch": 403, "rate_limited": 429,
 }  # fmt: skip
-RETRIED = {"busy", "not_saved", "unavailable"}
+RETRIED = {"busy", "not_saved", "unavailable", "rate_limited"}
 EXIT = {
     "invalid_argument": 2, "limit_exceeded": 2, "quota_exceeded": 3, "not_found": 3,
     "revision_conflict": 3, "cursor_stale": 3, "permission_denied": 4, "memory_disabled": 4,
     "upgrade_required": 4, "busy": 5, "not_saved": 5, "unavailable": 5, "outcome_unknown": 6,
-    "corrupt": 1, "internal": 1, "secret_detected": 2,
+    "corrupt": 1, "internal": 1, "secret_detected": 2, "unauthenticated": 4,
+    "binding_required": 4, "binding_mismatch": 4, "rate_limited": 5,
 }  # fmt: skip
 
 

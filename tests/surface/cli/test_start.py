@@ -55,7 +55,17 @@ def test_show_loads_only_what_it_needs(home: Path, hub: FakeHub) -> None:
     ours = {name for name in found if name.startswith("amux.surface.cli.")}
     assert ours == {
         f"amux.surface.cli.{name}"
-        for name in ("calls", "main", "memory", "output", "parse", "render", "verb", "verbs")
+        for name in (
+            "calls",
+            "identity_verbs",
+            "main",
+            "memory",
+            "output",
+            "parse",
+            "render",
+            "verb",
+            "verbs",
+        )
     }
     assert not {name for name in found if name.startswith(("amux.hub", "amux.disk"))}
 
