@@ -103,7 +103,7 @@ def test_a_file_that_is_no_document_is_corrupt_and_stays_as_it_is(
     outside = tmp_path / "outside.md"
     outside.write_text("outside")
     place = faces.hub.memory_dir / folder
-    place.mkdir()
+    place.mkdir(parents=True)
     path = f"{folder}/x.md"
     target = place / "x.md"
     match kind:

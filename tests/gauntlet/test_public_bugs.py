@@ -6,6 +6,8 @@ surface/mcp/test_offer, 37 in acceptance/test_places.
 """
 
 import os
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -273,3 +275,27 @@ def come_back(faces: Faces, path: str, data: bytes) -> None:
     for reader in faces.all:
         assert reader.read_all(path) == data
     assert faces.hub.cli("memory", "export", path).stdout == data
+
+
+@pytest.mark.requirement("bug-19")
+def test_bug_19_what_was_saved_in_a_worktree_outlives_it(
+    faces: Faces, folder: str, tmp_path: Path
+) -> None:
+    def amux(where: Path, *words: str, stdin: bytes = b"") -> bytes:
+        done = subprocess.run(
+            [sys.executable, "-m", "amux", *words],
+            cwd=where, env=faces.hub.environment, input=stdin, capture_output=True, check=True,
+        )  # fmt: skip
+        return done.stdout
+
+    main, worktree = tmp_path / "main", tmp_path / "worktree"
+    main.mkdir()
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@localhost", "-C", str(main)]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(worktree)], check=True, capture_output=True)
+    path = f"{folder}/a.md"
+    amux(worktree, "memory", "upsert", path, "--expected-revision", ABSENT, stdin=b"kept")
+    subprocess.run([*git, "worktree", "remove", "--force", str(worktree)], check=True)
+    assert not worktree.exists()
+    assert amux(main, "memory", "export", path) == b"kept"
