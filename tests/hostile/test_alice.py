@@ -58,7 +58,7 @@ def loot(worlds: list[World]) -> Loot:
     return found
 
 
-@pytest.mark.requirement("row-9", "M71", "M63", "M65", "M69")
+@pytest.mark.requirement("row-9", "bug-16", "M71", "M63", "M65", "M69")
 @pytest.mark.parametrize("name", FACES)
 def test_bob_sees_the_same_whether_alice_exists_or_not(
     worlds: list[World], loot: Loot, name: str
