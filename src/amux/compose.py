@@ -122,9 +122,7 @@ def hub(
             audit=kept,
             settings=settings,
             effective=effective,
-            people=People(
-                identity=identity, owner_uid=owner_uid, now=now, random_bytes=os.urandom
-            ),
+            people=People(identity=identity, owner_uid=owner_uid, now=now, random_bytes=os.urandom),
             sessions=Sessions(
                 access=access,
                 identity=identity,

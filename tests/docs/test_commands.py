@@ -68,7 +68,9 @@ def test_the_examples_of_a_verb_work(shell: Shell, name: str) -> None:
         assert done.returncode == IN_FOREGROUND.get(command, 0), (command, done.stderr)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/identity.md", "docs/memory.md", "docs/remote.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/identity.md", "docs/memory.md", "docs/remote.md"]
+)
 def test_the_command_lines_of_a_page_work(shell: Shell, page: str) -> None:
     lines = [
         line
