@@ -32,6 +32,8 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         for path in ("MEMORY.md", "notes/git.md", "git.md"):
             done = shell.run(f"echo '# Git' | amux memory upsert {path} --expected-revision absent")
             assert done.returncode == 0, done.stderr
+        for name in ("alice", "ci"):
+            assert shell.run(f"amux principal add {name}").returncode == 0
         (shell.root / "memory/global/notes/link.md").symlink_to("git.md")
         (shell.cwd / "entry.md").write_text("# Memory\n", encoding="utf-8")
         for folder in (".codex", ".config/fish/completions", ".local/share/man/man1"):
@@ -49,6 +51,9 @@ def filled_in(shell: Shell, command: str) -> str:
         (shell.root / "memory/global" / path).unlink()
     if command.startswith("amux memory move"):
         (shell.root / "memory/global" / command.split()[4]).unlink()
+    if command.endswith(" ID"):
+        made = json.loads(shell.run("amux token create --kind person").stdout)
+        return command.replace(" ID", f" {made['id']}")
     if re.search(r"--expected-revision R\b", command):
         shown = json.loads(shell.run(f"amux memory show {path}").stdout)
         return command.replace("--expected-revision R", f"--expected-revision {shown['revision']}")
@@ -63,7 +68,9 @@ def test_the_examples_of_a_verb_work(shell: Shell, name: str) -> None:
         assert done.returncode == IN_FOREGROUND.get(command, 0), (command, done.stderr)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/memory.md", "docs/remote.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/identity.md", "docs/memory.md", "docs/remote.md"]
+)
 def test_the_command_lines_of_a_page_work(shell: Shell, page: str) -> None:
     lines = [
         line
@@ -141,6 +148,8 @@ def test_after_use_the_root_holds_the_documents_and_what_the_page_names(shell: S
     assert found == documents | {
         "layout",
         "hub/settings.json",
+        "hub/identity.json",
+        "hub/audit.jsonl",
         "hub/secret",
         *(f"run/hub.{kind}" for kind in ("sock", "lock", "pid", "log")),
     }

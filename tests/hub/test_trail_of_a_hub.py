@@ -110,6 +110,7 @@ def test_a_write_that_a_kill_cut_off_has_its_intent_on_the_disk(home: Home) -> N
                     is_killed = True
             if is_killed:
                 home.await_end()
+                home.kill()  # reaps it
                 home.start()
             found = home.on_disk("a.md")
             told = trail(home, "--path", "a.md")
