@@ -21,14 +21,18 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._now = clock()
+        self._now = self._before = clock()
         self._until = self._now + _SLICE_SECONDS
         self._deadline = self._now + limits.SCAN_MAX_SECONDS
 
     def is_due(self) -> bool:
         """Look at the clock; tell whether this step is over."""
-        self._now = self._clock()
+        self._before, self._now = self._now, self._clock()
         return self._now >= self._until
+
+    def lap(self) -> float:
+        """Tell the seconds between the last two looks, or since the step began."""
+        return self._now - self._before
 
     def is_late(self, spare: float = _SHOW_SECONDS) -> bool:
         """Tell whether less than `spare` seconds were left of all at the last look."""

@@ -35,6 +35,8 @@ except ImportError:
 # Bytes compared with one term between two looks at the clock: half a millisecond even for the
 # texts and terms that are worst for each.
 _BLOCK = 8 * 1024 if find is bytes.find else 32 * 1024
+_QUICK_SECONDS = 0.0001  # so little may be doubled without a step becoming long
+_STRIDE_MAX = 8  # blocks, should all of them turn bad at once: four milliseconds, once
 _BATCH_BYTES = 256 * 1024  # read before it is searched, when texts are missing
 _MATCH_SECONDS = 0.030  # kept back from the deadline for searching what was just read
 _KEEP_MAX_BYTES = 2 * limits.SCOPE_MAX_BYTES  # text made for it grows elevenfold when folded
@@ -276,21 +278,36 @@ def _match(deck: Deck, needles: tuple[bytes, ...], rows: list[bytearray], pace: 
         for needle in needles
     ]
     columns = [bytearray() for _ in needles]
-    done = 0
-    for stop in deck.stops:
+    done, at, stride = 0, 0, 1
+    while at < len(deck.stops) and not pace.is_late():
+        at = min(at + stride, len(deck.stops))
+        stop = deck.stops[at - 1]
+        slowest = 0.0
         for column, stream in zip(columns, streams, strict=True):
             column.extend(islice(stream, stop - done))
-            if pace.is_due():
+            is_due = pace.is_due()
+            slowest = max(slowest, pace.lap())
+            if is_due:
                 yield from pace.pause()
         done = stop
-        if pace.is_late():
-            break
+        stride = _next_stride(stride, slowest)
     documents = bisect_right(deck.firsts, done) - 1
     for row, column in zip(rows, columns, strict=True):
         row += deck.merge(column, documents)
         if pace.is_due():
             yield from pace.pause()
     return documents
+
+
+def _next_stride(stride: int, seconds: float) -> int:
+    """Choose how many blocks to compare before the next look at the clock.
+
+    Nearly every block takes microseconds, so that looking after each would cost more than the
+    search; a term that is bad for its text takes half a millisecond, and is looked at each time.
+    """
+    if seconds < _QUICK_SECONDS:
+        return min(2 * stride, _STRIDE_MAX)
+    return stride if seconds < 2 * _QUICK_SECONDS else max(1, stride // 4)
 
 
 def _winner(
