@@ -11,6 +11,7 @@ import re
 from collections import Counter
 
 from amux.core import placeholder
+from amux.core.lazy import Lazy
 
 KIND = "assigned secret"
 MIN_ENTROPY = 3.0  # bits a character; words of eight letters have less, chance has more
@@ -22,7 +23,7 @@ _HINTS = (
     "authorization", "bearer", "密码", "密碼", "密钥", "密鑰", "口令", "令牌",
 )  # fmt: skip
 # A value is of visible ASCII but quotes, comma and semicolon; Chinese text may follow it at once.
-_ASSIGNED = re.compile(
+_ASSIGNED = Lazy(
     r"(?:passw(?:or)?d|passphrase|_pass|pwd|token|credentials?|authorization"
     r"|secret(?:[ _-]?(?:access[ _-]?)?key|[ _-]?id)?|key|密[码碼钥鑰]|口令|令牌)"
     r"[\"'`*\])]{0,3}"
@@ -35,11 +36,11 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 # A key is a secret only where a word before it says so; a key of a dictionary is none.
-_OF_SECRETS = re.compile(r"(?:api|access|private|auth|encryption|signing|master)[ _-]?$")
+_OF_SECRETS = Lazy(r"(?:api|access|private|auth|encryption|signing|master)[ _-]?$")
 _BEFORE = 12
-_CODE = re.compile(r"\w[\[(]|::|->|//|^--|^\d{4}-\d\d-\d\d|^[./~@\\]")
-_PART = re.compile(r"[A-Za-z]+\d{0,3}|\d{1,4}[a-z]?")
-_JOINT = re.compile(r"[-_./:+@=|\\]+")
+_CODE = Lazy(r"\w[\[(]|::|->|//|^--|^\d{4}-\d\d-\d\d|^[./~@\\]")
+_PART = Lazy(r"[A-Za-z]+\d{0,3}|\d{1,4}[a-z]?")
+_JOINT = Lazy(r"[-_./:+@=|\\]+")
 
 
 def first_in(text: str) -> int | None:
@@ -49,7 +50,7 @@ def first_in(text: str) -> int | None:
     for hint in _HINTS:
         at = low.find(hint)
         while at >= 0:
-            found = _ASSIGNED.match(text, at)
+            found = _ASSIGNED.now.match(text, at)
             if found and _is_secret(found[1] or found[2]) and _is_named(hint, low, at):
                 return at
             at = low.find(hint, at + len(hint))
@@ -57,7 +58,7 @@ def first_in(text: str) -> int | None:
 
 
 def _is_named(hint: str, low: str, at: int) -> bool:
-    return hint != "key" or _OF_SECRETS.search(low[max(0, at - _BEFORE) : at]) is not None
+    return hint != "key" or _OF_SECRETS.now.search(low[max(0, at - _BEFORE) : at]) is not None
 
 
 def _is_secret(value: str) -> bool:
@@ -70,7 +71,7 @@ def _is_secret(value: str) -> bool:
         and has_letter
         and value.isascii()
         and not placeholder.is_stand_in(value)
-        and not _CODE.search(value)
+        and not _CODE.now.search(value)
         and not _is_name(value)
         and _entropy(value) >= MIN_ENTROPY
     )
@@ -78,8 +79,8 @@ def _is_secret(value: str) -> bool:
 
 def _is_name(value: str) -> bool:
     """Tell whether a value is words and numbers, joined: a name, a path, a version, a model."""
-    parts = [part for part in _JOINT.split(value) if part]
-    return len(parts) > 1 and all(_PART.fullmatch(part) for part in parts)
+    parts = [part for part in _JOINT.now.split(value) if part]
+    return len(parts) > 1 and all(_PART.now.fullmatch(part) for part in parts)
 
 
 def _entropy(value: str) -> float:

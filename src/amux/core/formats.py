@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from amux.core import placeholder
+from amux.core.lazy import Lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,12 @@ class Format:
 
     kind: str
     literals: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: Lazy
     is_spread: bool
 
 
 def _row(kind: str, literals: str, pattern: str, *, spread: bool = False) -> Format:
-    return Format(kind, tuple(literals.split()), re.compile(pattern, re.ASCII), spread)
+    return Format(kind, tuple(literals.split()), Lazy(pattern, re.ASCII), spread)
 
 
 MIN_TOKEN = 16  # characters; the shortest format below has more
@@ -121,7 +122,7 @@ FORMATS = (
 )
 
 # A colon and an at sign frame the password; greedy, because a password may hold an at sign.
-_IN_URL = re.compile(r"://[^\s/:@'\"<>`]{0,64}:([^\s/'\"<>`]{4,128})@(\[[0-9a-fA-F:.]+\]|[\w.-]+)")
+_IN_URL = Lazy(r"://[^\s/:@'\"<>`]{0,64}:([^\s/'\"<>`]{4,128})@(\[[0-9a-fA-F:.]+\]|[\w.-]+)")
 URL_KIND = "password in a URL"
 
 
@@ -133,10 +134,10 @@ def first_in(text: str) -> tuple[str, int] | None:
         where = text if row.is_spread else words
         if not any(literal in where for literal in row.literals):
             continue
-        for found in row.pattern.finditer(where):
+        for found in row.pattern.now.finditer(where):
             if not placeholder.is_example(found[found.lastindex or 0]):
                 return row.kind, text.index(found[0])
-    for found in _IN_URL.finditer(text):
+    for found in _IN_URL.now.finditer(text):
         if _is_password(found[1]) and not placeholder.is_local(found[2]):
             return URL_KIND, found.start()
     return None

@@ -8,7 +8,7 @@ Rule 2: text stays text: emoji with their joiners, selectors and flags, ZWJ and 
 Rule 3: nothing is stripped: what is stored is what was sent, or nothing.
 """
 
-import re
+from amux.core.lazy import Lazy
 
 # C0 but tab, LF and CR; DEL; C1; bidi controls; word joiner, invisible operators and what
 # Unicode deprecates beside them; Hangul fillers; interlinear marks; noncharacters.
@@ -29,11 +29,11 @@ _SELECTORS = "\U000e0100-\U000e01ef"  # 17 to 256: variants of Han characters
 _ZERO_WIDTH = "\u034f\u180b-\u180f\u200b-\u200d\ufe00-\ufe0f\ufeff"
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 
-_RUN = re.compile(f"[{_ZERO_WIDTH}{_SELECTORS}{_TAGS}]+")
-_OF_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f")
+_RUN = Lazy(f"[{_ZERO_WIDTH}{_SELECTORS}{_TAGS}]+")
+_OF_FLAG = Lazy("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
-_NOT_TEXT = re.compile(f"[{_TAGS}]|.[{_SELECTORS}]")
-_OF_HAN = re.compile(f"[{_HAN}][{_SELECTORS}]")
+_NOT_TEXT = Lazy(f"[{_TAGS}]|.[{_SELECTORS}]")
+_OF_HAN = Lazy(f"[{_HAN}][{_SELECTORS}]")
 MAX_RUN = 3  # joiner, selector and skin tone never make four without a visible one between
 
 
@@ -43,9 +43,9 @@ def first_in(text: str) -> int | None:
     never = characters & _NEVER
     if never:
         return min(map(text.index, never))
-    if not _RUN.search("".join(characters)):
+    if not _RUN.now.search("".join(characters)):
         return None
-    for run in _RUN.finditer(text):
+    for run in _RUN.now.finditer(text):
         if not _is_text(text, run.start(), run.end()):
             return run.start()
     return None
@@ -54,10 +54,10 @@ def first_in(text: str) -> int | None:
 def _is_text(text: str, start: int, end: int) -> bool:
     """Tell whether a run of zero-width characters, selectors and tags is one that text needs."""
     if text[start - 1 : start] == _BLACK_FLAG:
-        flag = _OF_FLAG.match(text, start, end)
+        flag = _OF_FLAG.now.match(text, start, end)
         start = flag.end() if flag else start
     run = text[start:end]
-    if len(run) > MAX_RUN or _NOT_TEXT.search(run):
+    if len(run) > MAX_RUN or _NOT_TEXT.now.search(run):
         return False
     is_selected = run[:1] >= "\U000e0100"
-    return not is_selected or _OF_HAN.match(text, start - 1) is not None
+    return not is_selected or _OF_HAN.now.match(text, start - 1) is not None

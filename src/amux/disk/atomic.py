@@ -11,7 +11,6 @@ import ctypes
 import errno
 import os
 import re
-import secrets
 import sys
 import threading
 from collections.abc import Iterator
@@ -79,7 +78,7 @@ def stage(folder: Handle, data: bytes) -> str:
 
     On an exception no temporary is left behind.
     """
-    name = f".amux-{secrets.token_hex(8)}"
+    name = f".amux-{os.urandom(8).hex()}"
     fd = create(folder, name)
     try:
         try:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice, repeat
 from operator import contains
 
+from amux.core.lazy import Lazy
 from amux.core.text import to_json
 from amux.errors import InvalidArgument, LimitExceeded
 from amux.memory import limits
@@ -26,8 +27,8 @@ _HAN_KANA_HANGUL = (
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d"
     "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff"
 )
-_CONTINUOUS = re.compile(f"[{_HAN_KANA_HANGUL}]{{2,}}")
-_PIECE = re.compile(
+_CONTINUOUS = Lazy(f"[{_HAN_KANA_HANGUL}]{{2,}}")
+_PIECE = Lazy(
     f"(?P<run>[{_HAN_KANA_HANGUL}]+)|(?:[a-z\xaa\xba\xdf-\xf6\xf8-\u024f\u1e00-\u1eff]|\\d)+"
 )
 
@@ -91,7 +92,7 @@ class Query:
         found: list[str] = []
         for term in self.terms:
             folded = fold(term.text.encode("utf-8")).decode("utf-8")
-            if _CONTINUOUS.search(folded):
+            if _CONTINUOUS.now.search(folded):
                 found += _pieces(folded)
         terms = _distinct(found)[: limits.PIECES_MAX]
         return Query(terms, relaxed=True) if terms else None
@@ -241,7 +242,7 @@ def _count_continuous(text: str) -> int:
 def _pieces(folded: str) -> list[str]:
     """Cut into overlapping pairs of Han, Kana or Hangul, and whole Latin words and numbers."""
     found: list[str] = []
-    for piece in _PIECE.finditer(folded):
+    for piece in _PIECE.now.finditer(folded):
         run = piece["run"]
         if run:
             found += (run[at : at + 2] for at in range(len(run) - 1))
