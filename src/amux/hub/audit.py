@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 MAX_BYTES = 16 * 1024 * 1024  # a month of a busy team
 PARTS_KEPT = 5
+STRANGERS_BURST = 100  # lines at once of callers that are not let in
+STRANGERS_PER_SECOND = 1.0  # at this rate they need a month to fill one part
 RESERVE_BYTES = 64 * 1024  # some 200 lines on a full disk: enough to forget what fills it
 
 
@@ -66,6 +68,7 @@ class Audit:
         self._number = history.last_number(trail, PARTS_KEPT)
         self._running: set[int] = set()
         self._gap = 0
+        self._strangers = _Strangers()
 
     def intent(
         self, grant: Grant, verb: str, *, path: str, before: str, after: str, must: bool
@@ -102,8 +105,13 @@ class Audit:
 
     def stranger(self, caller: Caller, outcome: str) -> None:
         """Write one line about a caller that was not let in; what it claims is not believed."""
+        unlisted = self._strangers.unlisted(self._now())
+        if unlisted is None:
+            return
         peer = None if caller.uid is None else f"unix:{caller.uid}"
         who: dict[str, object] = {"peer": peer, "surface": caller.surface}
+        if unlisted:
+            who["unlisted"] = unlisted  # as many before this one left no line
         self._note(who | {"verb": "authenticate", "outcome": outcome})
 
     def read(self, wanted: Wanted, after: int) -> Page:
@@ -159,6 +167,29 @@ class _Announced:
         except OSError as error:
             if self._must:
                 raise _unwritten() from error
+
+
+class _Strangers:
+    """How many lines those get who are not let in: a flood of them must not wash out the trail."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = float(STRANGERS_BURST)
+        self._seen = datetime.min.replace(tzinfo=UTC)
+        self._unlisted = 0
+
+    def unlisted(self, now: datetime) -> int | None:
+        """Take one line: tell how many went without before it, or None where there is none."""
+        with self._lock:
+            passed = max(0.0, (now - self._seen).total_seconds())
+            self._left = min(STRANGERS_BURST, self._left + passed * STRANGERS_PER_SECOND)
+            self._seen = now
+            if self._left < 1.0:
+                self._unlisted += 1
+                return None
+            self._left -= 1.0
+            unlisted, self._unlisted = self._unlisted, 0
+            return unlisted
 
 
 def _who(actor: Actor) -> dict[str, object]:
