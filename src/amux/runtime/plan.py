@@ -1,0 +1,87 @@
+"""What to start, as a value: argv, environment, files.
+
+Rule 1: a plan is only a description; composing one starts nothing and writes nothing.
+Rule 2: the environment is a map, so that no name stands twice (R25).
+Rule 3: a secret is in a file of the plan and never in argv; `shown` leaves out what files hold (R31).
+Rule 4: adapters are functions `plan -> plan`; they add, and refuse what they must not change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+Form: TypeAlias = Literal["mcp", "cli"]
+ARGUMENT_MAX_BYTES = 100 * 1024  # the kernel stops at 128 KiB an argument; over this, by file (R21)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What a bound session is given: how to reach the Hub, and the text (R20)."""
+
+    session: str
+    agent_id: str
+    """As the journal names it: `codex`, `claude-code`, `pi`."""
+    binding: str
+    hub: str
+    """An address as AMUX_HUB takes it."""
+    credential_file: str
+    text: str
+    """The protocol, in the form of this launch."""
+    form: Form
+    asks_writes: bool
+    command: tuple[str, ...]
+    """How `amux` is started, absolutely; `mcp` is added to it for the server."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Give the names that the agent, and each of its amux servers, is started with."""
+        return {
+            "AMUX_MEMORY_BINDING": self.binding,
+            "AMUX_HUB": self.hub,
+            "AMUX_CREDENTIAL_FILE": self.credential_file,
+            "AMUX_SESSION": self.session,
+            "AMUX_AGENT": self.agent_id,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """One process to start."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    cwd: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Path in the run's own directory -> text; made 0600 before the start."""
+    warnings: tuple[str, ...] = ()
+
+    def with_argv(self, *words: str) -> "LaunchPlan":
+        """Add words at the end of the command line, where later flags win."""
+        return replace(self, argv=(*self.argv, *words))
+
+    def with_environment(self, names: Mapping[str, str]) -> "LaunchPlan":
+        """Set names; one that was there is replaced, never doubled."""
+        return replace(self, environment={**self.environment, **names})
+
+    def without_environment(self, *names: str) -> "LaunchPlan":
+        """Take names away."""
+        kept = {name: value for name, value in self.environment.items() if name not in names}
+        return replace(self, environment=kept)
+
+    def with_file(self, path: str, text: str) -> "LaunchPlan":
+        """Add a file of the run."""
+        return replace(self, files={**self.files, path: text})
+
+    def with_warning(self, text: str) -> "LaunchPlan":
+        """Add something that a person should know."""
+        return replace(self, warnings=(*self.warnings, text))
+
+    def shown(self) -> dict[str, object]:
+        """Give what `--dry-run` prints: the names of the environment, and the names of files."""
+        return {
+            "argv": list(self.argv),
+            "environment": sorted(self.environment),
+            "cwd": self.cwd,
+            "files": sorted(self.files),
+            "warnings": list(self.warnings),
+        }
