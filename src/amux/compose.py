@@ -88,8 +88,9 @@ def hub(
     identity = credentials.opened(root)
     secret = _secret(root)
     hub_id = hub_id_of(secret)
+    owner_uid = os.stat(config.home).st_uid
     access = Access(
-        owner_uid=os.stat(config.home).st_uid,
+        owner_uid=owner_uid,
         hub_id=hub_id,
         effective=effective,
         identity=identity,
@@ -121,7 +122,9 @@ def hub(
             audit=kept,
             settings=settings,
             effective=effective,
-            people=People(identity=identity, now=now, random_bytes=os.urandom),
+            people=People(
+                identity=identity, owner_uid=owner_uid, now=now, random_bytes=os.urandom
+            ),
             sessions=Sessions(
                 access=access,
                 identity=identity,
@@ -129,6 +132,7 @@ def hub(
                 now=now,
                 random_bytes=os.urandom,
             ),
+            now=now,
             stop=stop,
         )
         memory = Memory(store, clock=clock, cursor_key=secret)

@@ -1,8 +1,10 @@
 // One official TypeScript client, driven line by line: a command comes in, its outcome goes out.
 //
 //   node peer.mjs PACKAGE MODE COMMAND [ARGUMENT...]
+//   node peer.mjs PACKAGE MODE URL
 //
 // PACKAGE is `sdk` (v1) or `client` (v2); MODE is how v2 negotiates: `legacy` or `auto`.
+// Over HTTP each request has the headers of PEER_HEADERS.
 import { createInterface } from 'node:readline';
 
 const [kind, mode, command, ...args] = process.argv.slice(2);
@@ -12,6 +14,9 @@ const { Client } = await import(
 const { StdioClientTransport } = await import(
   kind === 'sdk' ? '@modelcontextprotocol/sdk/client/stdio.js' : '@modelcontextprotocol/client/stdio'
 );
+const { StreamableHTTPClientTransport } = await import(
+  kind === 'sdk' ? '@modelcontextprotocol/sdk/client/streamableHttp.js' : '@modelcontextprotocol/client'
+);
 
 const client = new Client(
   { name: 'amux-test-peer', version: '0' },
@@ -20,7 +25,12 @@ const client = new Client(
 const strays = [];
 client.onerror = (error) => strays.push(String(error));
 client.fallbackNotificationHandler = async (one) => strays.push(JSON.stringify(one));
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+const transport = command.startsWith('http')
+  ? new StreamableHTTPClientTransport(new URL(command), {
+      requestInit: { headers: JSON.parse(process.env.PEER_HEADERS) },
+    })
+  : new StdioClientTransport({ command, args, env: process.env });
+await client.connect(transport);
 
 const verbs = {
   about: async () => ({

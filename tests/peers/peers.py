@@ -1,6 +1,7 @@
 """Official MCP clients, each behind the same few calls, so that one scenario drives them all.
 
-None of them shares a line of code with `amux mcp`: what they accept is what agents accept.
+None of them shares a line of code with `amux mcp`: what they accept is what agents accept. The
+Python SDK is on both ends at `/mcp`; there the others are the judges.
 """
 
 import contextlib
@@ -16,10 +17,25 @@ import anyio.from_thread
 import mcp
 import mcp.client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "amux", "mcp"]
 UNKNOWN = -32602
+
+
+class At:
+    """Where a server is: `amux mcp` in an environment, or a Hub's `/mcp` for a token."""
+
+    def __init__(self, environment: dict[str, str], url: str = "", token: str = "") -> None:
+        self.environment = environment
+        self.url = url
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    @property
+    def target(self) -> list[str]:
+        return [self.url] if self.url else SERVER
 
 
 class Peer(Protocol):
@@ -55,9 +71,9 @@ def _one_block(result: dict[str, Any]) -> tuple[str, bool]:
 class PythonPeer:
     """The Python SDK: `ClientSession`, or `Client` in one of its modes."""
 
-    def __init__(self, mode: str, environment: dict[str, str]) -> None:
+    def __init__(self, mode: str, at: At) -> None:
         self._mode = mode
-        self._server = StdioServerParameters(command=SERVER[0], args=SERVER[1:], env=environment)
+        self._at = at
         self._stack = ExitStack()
         self.strays: list[object] = []
 
@@ -76,16 +92,29 @@ class PythonPeer:
         async def stray(message: object) -> None:
             self.strays.append(message)
 
-        if self._mode == "session":
-            async with (
-                stdio_client(self._server) as (read, write),
-                mcp.ClientSession(read, write, message_handler=stray) as session,
-            ):
+        async with contextlib.AsyncExitStack() as stack:
+            if self._at.url:
+                http = await stack.enter_async_context(
+                    create_mcp_http_client(headers=self._at.headers)
+                )
+                transport: Any = streamable_http_client(self._at.url, http_client=http)
+            else:
+                transport = stdio_client(
+                    StdioServerParameters(
+                        command=SERVER[0], args=SERVER[1:], env=self._at.environment
+                    )
+                )
+            if self._mode == "session":
+                read, write = await stack.enter_async_context(transport)
+                session = await stack.enter_async_context(
+                    mcp.ClientSession(read, write, message_handler=stray)
+                )
                 self._about = await session.initialize()
                 yield session
-        else:
-            async with mcp.Client(self._server, mode=self._mode, message_handler=stray) as client:
-                yield client
+            else:
+                yield await stack.enter_async_context(
+                    mcp.Client(transport, mode=self._mode, message_handler=stray)
+                )
 
     def about(self) -> dict[str, Any]:
         if self._mode == "session":
@@ -121,12 +150,12 @@ class PythonPeer:
 class TypeScriptPeer:
     """The TypeScript SDK, v1 or v2, in a Node of its own."""
 
-    def __init__(self, kind: str, mode: str, environment: dict[str, str]) -> None:
+    def __init__(self, kind: str, mode: str, at: At) -> None:
         self._process = subprocess.Popen(
-            [node(), str(HERE / "peer.mjs"), kind, mode, *SERVER],
+            [node(), str(HERE / "peer.mjs"), kind, mode, *at.target],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment,
+            env=at.environment | {"PEER_HEADERS": json.dumps(at.headers)},
             text=True,
             encoding="utf-8",
         )
@@ -163,17 +192,25 @@ class TypeScriptPeer:
 
 
 class InspectorPeer:
-    """MCP Inspector's command line: a process, a connection and an `amux mcp` for each call."""
+    """MCP Inspector's command line: a process and a connection for each call."""
 
     strays: tuple[object, ...] = ()
 
-    def __init__(self, era: str, environment: dict[str, str], scratch: Path) -> None:
+    def __init__(self, era: str, at: At, scratch: Path) -> None:
         self._era = era
+        self._target = at.target
         # It writes settings and secrets of its own under HOME.
-        self._environment = environment | {"HOME": str(scratch)}
-        self._server_environment = {
-            name: value for name, value in environment.items() if name.startswith("AMUX_")
-        }
+        self._environment = at.environment | {"HOME": str(scratch)}
+        if at.url:
+            self._given = [f"{name}: {value}" for name, value in at.headers.items()]
+            self._option = "--header"
+        else:
+            self._given = [
+                f"{name}={value}"
+                for name, value in at.environment.items()
+                if name.startswith("AMUX_")
+            ]
+            self._option = "-e"
 
     def __enter__(self) -> "InspectorPeer":
         return self
@@ -208,17 +245,16 @@ class InspectorPeer:
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         launcher = HERE / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build"
-        given = [f"{name}={value}" for name, value in self._server_environment.items()]
         return subprocess.run(
             [
                 node(),
                 str(launcher / "index.js"),
                 "--cli",
-                *SERVER,
+                *self._target,
                 "--protocol-era",
                 self._era,
                 "--quiet",
-                *(word for pair in given for word in ("-e", pair)),
+                *(word for pair in self._given for word in (self._option, pair)),
                 *words,
             ],
             env=self._environment,
@@ -230,15 +266,15 @@ class InspectorPeer:
 
 
 @contextlib.contextmanager
-def peer(name: str, environment: dict[str, str], scratch: Path) -> Iterator[Any]:
+def peer(name: str, at: At, scratch: Path) -> Iterator[Any]:
     """Connect one of the official clients by its name."""
     kind, _, mode = name.partition(":")
     made: AbstractContextManager[Any]
     if kind == "python":
-        made = PythonPeer(mode, environment)
+        made = PythonPeer(mode, at)
     elif kind == "inspector":
-        made = InspectorPeer(mode, environment, scratch)
+        made = InspectorPeer(mode, at, scratch)
     else:
-        made = TypeScriptPeer(kind, mode, environment)
+        made = TypeScriptPeer(kind, mode, at)
     with made as connected:
         yield connected

@@ -1,4 +1,4 @@
-"""The official MCP clients against `amux mcp` and a real Hub: what agents do, in one scenario."""
+"""The official MCP clients against a real Hub, through `amux mcp` and at `/mcp`: one scenario."""
 
 import hashlib
 import json
@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.peers.peers import UNKNOWN, peer
-from tests.support.hub import RunningHub, running_hub
+from tests.peers.peers import UNKNOWN, At, peer
+from tests.support.hub import RunningHub
 from tests.support.mcp_lines import environment
+from tests.support.network import network_hub, person, port_of
 
 PEERS = [
     "python:session",
@@ -31,15 +32,27 @@ CHINESE = '# 用户偏好\r\n\r\n缩进用四个空格，回答要简短。\u202
 @pytest.fixture(scope="module")
 def hub() -> Iterator[RunningHub]:
     home = Path(tempfile.mkdtemp(prefix="amux-peers-"))
-    with running_hub(home) as started:
+    with network_hub(home, listen="127.0.0.1:0") as started:
         yield started
     shutil.rmtree(home)
 
 
+@pytest.fixture(scope="module")
+def token(hub: RunningHub) -> str:
+    return person(hub)
+
+
+@pytest.fixture(params=["stdio", "http"])
+def at(request: pytest.FixtureRequest, hub: RunningHub, token: str) -> At:
+    if request.param == "stdio":
+        return At(environment(hub.home))
+    return At(environment(hub.home), f"http://127.0.0.1:{port_of(hub)}/mcp", token)
+
+
 @pytest.fixture(params=PEERS)
-def client(request: pytest.FixtureRequest, hub: RunningHub, tmp_path: Path) -> Iterator[Any]:
-    with peer(request.param, environment(hub.home), tmp_path) as connected:
-        connected.folder = request.param.replace(":", "-")
+def client(request: pytest.FixtureRequest, at: At, tmp_path: Path) -> Iterator[Any]:
+    with peer(request.param, at, tmp_path) as connected:
+        connected.folder = f"{request.param.replace(':', '-')}-{'http' if at.url else 'stdio'}"
         yield connected
 
 
@@ -64,7 +77,10 @@ def test_a_client_connects_and_lists_the_five_tools(client: Any) -> None:
         assert about["server"]["name"] == "amux"
         assert "tools" in about["capabilities"]
         assert about["instructions"]
-        assert about.get("version", "2025-11-25") == "2025-11-25"
+        # `auto` finds the newest revision where it is served: at `/mcp`.
+        is_newest = client.folder == "python-auto-http"
+        newest = "2026-07-28" if is_newest else "2025-11-25"
+        assert about.get("version", newest) == newest
     tools = client.tools()
     assert [tool["name"] for tool in tools] == FIVE
     by_name = {tool["name"]: tool["annotations"] for tool in tools}
@@ -144,8 +160,9 @@ def test_a_client_reads_a_long_document_by_pages_and_offsets(client: Any) -> Non
             "memory_upsert", {"path": path, "content": content, "expected_revision": "absent"}
         )
     )
-    if type(client).__name__ == "InspectorPeer":
-        # Each of its calls is another process, and pages stay in theirs.
+    if client.folder in {"inspector-legacy-stdio", "inspector-auto-stdio"}:
+        # Each of its calls is another `amux mcp`, and pages stay in theirs; the Hub's `/mcp` keeps
+        # them for the credential.
         text, is_refusal = client.call("memory_get", {"path": path})
         assert not is_refusal
         continuation = json.loads(text)["continuation"]

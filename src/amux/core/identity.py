@@ -42,6 +42,9 @@ class Actor:
     verbs: tuple[Verb, ...]
     session: str | None = None
     binding: str | None = None
+    """What the call says of its scope."""
+    bound_to: str | None = None
+    """The binding that a delegated credential was made with."""
     surface: str
     is_owner: bool
     """Whether it is the administrator: the owner of AMUX_HOME, or a person's token of `local`."""
@@ -55,6 +58,11 @@ class Actor:
     def is_delegated(self) -> bool:
         """Tell whether it holds a credential that was minted for one session."""
         return self.kind == "agent"
+
+    @property
+    def has_token(self) -> bool:
+        """Tell whether a token says who it is, and not the kernel."""
+        return self.alias.startswith("token:")
 
 
 @dataclass(frozen=True, slots=True)

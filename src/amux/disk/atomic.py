@@ -39,7 +39,8 @@ def replace(root: Root, path: str, data: bytes) -> None:
     """Put `data` at `path`, whole or not at all.
 
     On return the bytes and their name survive power loss. On any exception before the rename
-    the old bytes are still there, and no temporary is left behind.
+    the old bytes are still there, and no temporary is left behind; after it `SyncFailedError` says
+    that the new bytes are there, but not for certain.
     """
     with _parent(root, path) as (folder, name):
         temporary = stage(folder, data)
@@ -48,7 +49,7 @@ def replace(root: Root, path: str, data: bytes) -> None:
         except BaseException:
             discard(folder, temporary)
             raise
-        fsync(folder.fd)
+        sync_folder(folder)
 
 
 def remove(root: Root, path: str) -> None:

@@ -3,7 +3,8 @@
 Rule 1: every call is authenticated, then authorised, then delegated (M63).
 Rule 2: a token, if sent, decides alone; without one the kernel's word does, on a Unix socket;
         elsewhere there is no way in without a token.
-Rule 3: the uid that owns AMUX_HOME is the administrator, with the principal `local` (M64).
+Rule 3: the uid that owns AMUX_HOME is the administrator, with the principal `local` (M64). No
+        other alias makes one of it, and none takes it away.
 Rule 4: whoever is not known is refused under every policy; nothing falls back to `global`.
 Rule 5: while memory is off, data calls and new bindings are refused and files untouched (M7).
 """
@@ -85,11 +86,23 @@ class Access:
             raise PermissionDenied("a delegated credential binds nothing")
         return self._grant(actor)
 
-    def new_binding(self, actor: Actor) -> tuple[Grant, str]:
-        """Admit a new binding, and spell it."""
+    def new_binding(self, actor: Actor) -> Grant:
+        """Admit a new binding."""
         grant = self.binder(actor)
         self._require_enabled()
-        return grant, binding_of(self._hub_id, grant.scope)
+        return grant
+
+    def binding(self, principal: str) -> str:
+        """Spell the binding that a session of a principal is given now."""
+        return binding_of(self._hub_id, scope_of(self._effective.isolation_policy, principal))
+
+    def principal_of_uid(self, uid: int) -> str | None:
+        """Tell whose uid it is, if it is that of somebody who may work."""
+        if uid == OVERFLOW_UID:
+            return None
+        if uid == self._owner_uid:
+            return LOCAL
+        return self._identity.value.principal_of(f"unix:{uid}")
 
     def operator(self, actor: Actor) -> Actor:
         """Admit who runs the Hub: the administrator, or uid 0 of this machine."""
@@ -104,9 +117,8 @@ class Access:
         raise _not_administrator()
 
     def _of_uid(self, uid: int, caller: Caller) -> Actor:
-        is_owner = uid == self._owner_uid
-        principal = LOCAL if is_owner else self._identity.value.principal_of(f"unix:{uid}")
-        if uid == OVERFLOW_UID or (principal is None and uid != ROOT_UID):
+        principal = self.principal_of_uid(uid)
+        if principal is None and uid != ROOT_UID:
             raise PermissionDenied(
                 "this caller is not known to the Hub",
                 hint="the administrator makes it known: `amux principal alias`",
@@ -118,22 +130,25 @@ class Access:
             verbs=VERBS,
             binding=caller.binding,
             surface=caller.surface,
-            is_owner=is_owner,
+            is_owner=uid == self._owner_uid,
         )
 
     def _of_token(self, token: Token, caller: Caller) -> Actor:
         # Stolen from a run directory, a delegated token is of no use to another uid (M46).
         if token.uid is not None and caller.uid is not None and token.uid != caller.uid:
             raise PermissionDenied("the token was made for another uid")
+        if token.uid is not None and self.principal_of_uid(token.uid) != token.principal:
+            raise PermissionDenied("the uid of the token is not its principal's any more")
         return Actor(
             alias=token.alias,
-            principal=token.effective_principal,
+            principal=token.acting_for,
             kind=token.kind,
             verbs=token.verbs,
             session=token.session,
             binding=caller.binding,
+            bound_to=token.binding,
             surface=caller.surface,
-            is_owner=token.kind == "person" and token.effective_principal == LOCAL,
+            is_owner=token.kind == "person" and token.acting_for == LOCAL,
         )
 
     def _grant(self, actor: Actor) -> Grant:
@@ -153,16 +168,17 @@ class Access:
             )
 
     def _require_binding(self, actor: Actor, scope: Scope) -> None:
-        if actor.binding is None:
-            if actor.is_delegated:
-                raise BindingRequired(
-                    "a delegated credential must send its binding",
-                    hint="send AMUX_MEMORY_BINDING as the header Amux-Memory-Binding",
-                )
-        elif actor.binding != binding_of(self._hub_id, scope):
-            raise BindingMismatch(
-                "the binding is not the scope that is in force now", hint="start a new session"
+        if actor.is_delegated and actor.binding is None:
+            raise BindingRequired(
+                "a delegated credential must send its binding",
+                hint="send AMUX_MEMORY_BINDING as the header Amux-Memory-Binding",
             )
+        # What a call says can be made up; what its credential was made with cannot (M69, M70).
+        for said in (actor.binding, actor.bound_to):
+            if said is not None and said != binding_of(self._hub_id, scope):
+                raise BindingMismatch(
+                    "the binding is not the scope that is in force now", hint="start a new session"
+                )
 
 
 def scope_of(policy: Policy, principal: str) -> Scope:

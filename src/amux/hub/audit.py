@@ -5,47 +5,29 @@ Rule 2: an intent is durable before the rename that it announces; its fsync runs
         the document's temporary, so that the trail costs no second wait.
 Rule 3: a line that cannot be written never stops a read, a search or a forget; the next line
         counts it. An upsert that cannot be announced is refused (M74).
+Rule 4: on a full disk the reserve is for writes; lines about other decisions are counted only.
 """
 
-import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
-from amux.core.identity import Actor, Grant
+from amux.core.identity import Actor, Caller, Grant
 from amux.core.text import to_json
 from amux.disk.trail import Trail
-from amux.errors import NotSaved
+from amux.errors import AmuxError, NotSaved
+from amux.hub import history
+from amux.hub.history import Page, Wanted
 
 T = TypeVar("T")
 
 MAX_BYTES = 16 * 1024 * 1024  # a month of a busy team
 PARTS_KEPT = 5
 RESERVE_BYTES = 64 * 1024  # some 200 lines on a full disk: enough to forget what fills it
-LINES_MAX = 200  # of one answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which lines somebody asks for; an empty field asks for all."""
-
-    principal: str = ""
-    path: str = ""
-    session: str = ""
-    since: str = ""
-
-    def covers(self, line: Mapping[str, object]) -> bool:
-        """Tell whether a line is wanted."""
-        return (
-            self.principal in {"", line.get("principal")}
-            and self.path in {"", line.get("path")}
-            and self.session in {"", line.get("session")}
-            and self.since <= str(line.get("time", ""))
-        )
 
 
 class Intent:
@@ -66,9 +48,11 @@ class Intent:
         if self._announced is not None:
             self._announced.wait()
 
-    def close(self, outcome: str, *, after: str = "") -> None:
+    def close(self, outcome: str, *, before: str, after: str) -> None:
         """Say how it ended."""
-        self._audit.note(self._fields | {"event": "outcome", "after": after, "outcome": outcome})
+        of = self._announced.number if self._announced else 0
+        said = {"event": "outcome", "before": before, "after": after, "outcome": outcome}
+        self._audit.outcome(self._fields | said, of)
 
 
 class Audit:
@@ -79,69 +63,73 @@ class Audit:
         self._now = now
         self._threads = threads
         self._lock = threading.Lock()
-        self._last = datetime.min.replace(tzinfo=UTC)
+        self._number = history.last_number(trail, PARTS_KEPT)
+        self._running: set[int] = set()
         self._gap = 0
 
-    def intent(self, grant: Grant, verb: str, path: str, before: str, *, must: bool) -> Intent:
+    def intent(
+        self, grant: Grant, verb: str, *, path: str, before: str, after: str, must: bool
+    ) -> Intent:
         """Announce a write; one that must be announced and cannot is refused as `not_saved`."""
         fields = _who(grant.actor) | {
             "scope": grant.scope.name,
             "verb": verb,
             "path": path,
             "before": before,
+            "after": after,
         }
         try:
-            mark = self._write(fields | {"event": "intent"}, self._trail.append_marked)
+            said = fields | {"event": "intent"}
+            mark, number = self._write(said, self._trail.append_marked, is_begun=True)
         except OSError as error:
             if must:
-                raise _unwritten() from error
+                raise self._unannounced(fields) from error
             return Intent(self, fields, None)
         # The fsync begins now, and runs beside that of the document's temporary.
         done = self._threads.submit(self._trail.settle, mark)
-        return Intent(self, fields, _Announced(done, must=must))
+        return Intent(self, fields, _Announced(done, number, must=must))
 
-    def note(self, fields: dict[str, object]) -> None:
-        """Write one line that nobody waits for."""
+    def outcome(self, fields: dict[str, object], of: int) -> None:
+        """Write how an announced write ended."""
+        # A writer that has its answer may ask for the trail at once: the line comes first.
         with suppress(OSError):
-            self._write(fields, self._trail.append)
+            self._write(fields | {"of": of or None}, self._trail.append)
+        self._running.discard(of)
 
-    def decision(self, actor: Actor | None, verb: str, path: str, outcome: str) -> None:
+    def decision(self, actor: Actor, verb: str, outcome: str, **about: str) -> None:
         """Write one line about a call that writes no document, or that was refused."""
-        who = _who(actor) if actor else {}
-        self.note(who | {"event": "decision", "verb": verb, "path": path, "outcome": outcome})
+        self._note(_who(actor) | {"verb": verb} | about | {"outcome": outcome})
 
-    def read(self, wanted: Wanted, after: str) -> tuple[list[dict[str, object]], str]:
-        """Give the wanted lines from a place on, oldest first, and the place of the next.
+    def stranger(self, caller: Caller, outcome: str) -> None:
+        """Write one line about a caller that was not let in; what it claims is not believed."""
+        peer = None if caller.uid is None else f"unix:{caller.uid}"
+        who: dict[str, object] = {"peer": peer, "surface": caller.surface}
+        self._note(who | {"verb": "authenticate", "outcome": outcome})
 
-        The place is `<time>` of the last line that was looked at; a rotation does not move it.
-        """
-        found: list[dict[str, object]] = []
-        for line in self._lines():
-            time = str(line.get("time", ""))
-            if time <= after:
-                continue
-            if len(found) == LINES_MAX:
-                break
-            after = time
-            if wanted.covers(line):
-                found.append(line)
-        return found, after
+    def read(self, wanted: Wanted, after: int) -> Page:
+        """Give the wanted lines after a place, oldest first, and the place to go on from."""
+        return history.read(self._trail, PARTS_KEPT, wanted, after, self._running.copy)
 
-    def _lines(self) -> Iterator[dict[str, object]]:
-        for part in range(PARTS_KEPT, -1, -1):
-            for raw in self._trail.lines(part):
-                try:
-                    line = json.loads(raw)
-                except ValueError:
-                    continue  # torn by a crash, and closed since
-                if isinstance(line, dict):
-                    yield line
+    def _note(self, fields: dict[str, object]) -> None:
+        with suppress(OSError):
+            self._write(fields | {"event": "decision"}, partial(self._trail.append, is_spare=True))
 
-    def _write(self, fields: Mapping[str, object], append: Callable[[bytes], T]) -> T:
+    def _unannounced(self, fields: dict[str, object]) -> AmuxError:
+        refusal = _unwritten()
+        said = {"event": "decision", "after": None, "outcome": str(refusal.code)}
+        with suppress(OSError):
+            self._write(fields | said, self._trail.append)
+        return refusal
+
+    def _write(
+        self, fields: Mapping[str, object], append: Callable[[bytes], T], *, is_begun: bool = False
+    ) -> tuple[T, int]:
         with self._lock:
-            # No two lines have one time, so that a time is a place in the trail.
-            now = max(self._now(), self._last + timedelta(microseconds=1))
-            line: dict[str, object] = {"time": now.isoformat(timespec="microseconds")}
+            number = self._number + 1
+            line: dict[str, object] = {
+                "n": number,
+                "time": self._now().isoformat(timespec="microseconds"),
+            }
             line |= {name: value for name, value in fields.items() if value not in {"", None}}
             if self._gap:
                 line["audit_gap"] = self._gap
@@ -150,15 +138,18 @@ class Audit:
             except OSError:
                 self._gap += 1
                 raise
-            self._last = now
+            self._number = number
             self._gap = 0
-            return done
+            if is_begun:
+                self._running.add(number)
+            return done, number
 
 
 class _Announced:
     """An announcement on its way to the disk."""
 
-    def __init__(self, done: "Future[None]", *, must: bool) -> None:
+    def __init__(self, done: "Future[None]", number: int, *, must: bool) -> None:
+        self.number = number
         self._done = done
         self._must = must
 

@@ -3,21 +3,26 @@
 Rule 1: a binding names its Hub and its scope and is no secret: it is compared, never trusted (M66).
 Rule 2: a record is history as well as state: an ended one stays for a while, so that "from which
         session" can be answered (M73).
+Rule 3: a session's name is its binder's own: what others named so is neither found nor in the
+        way (M71).
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import NoneType
+from typing import TypeAlias
 
 from amux.core import home
+from amux.core.identity import Verb
 from amux.disk.tree import Root
-from amux.errors import InvalidArgument, NotFound
-from amux.hub import saved
+from amux.errors import InvalidArgument, NotFound, PermissionDenied
+from amux.hub import saved, tokens
 from amux.hub.saved import Saved
 
-REMEMBERED = timedelta(days=90)
+REMEMBERED = timedelta(days=90)  # since it was last heard of
 MAX_RECORDS = 10_000  # a hundred sessions a day for the time that they are remembered
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -34,17 +39,35 @@ class BindRecord:
     binding: str
     isolation: str
     protocol_version: int
+    bound_by: str
+    """The principal that bound it: the session's own, or an administrator's for another uid."""
+    verbs: tuple[Verb, ...] = ()
+    uid: int | None = None
     token_id: str | None
+    """Its delegated credential; None where the session was given none."""
     bound: datetime
     renewed: datetime | None = None
     ended: datetime | None = None
 
+    @property
+    def key(self) -> "Key":
+        """Name it at this Hub."""
+        return self.bound_by, self.session
+
+    @property
+    def heard(self) -> datetime:
+        """Tell when it was last heard of."""
+        return max(moment for moment in (self.bound, self.renewed, self.ended) if moment)
+
+
+Key: TypeAlias = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """All bind records, by session."""
+    """All bind records, by who bound a session and its name."""
 
-    records: Mapping[str, BindRecord] = field(default_factory=dict)
+    records: Mapping[Key, BindRecord] = field(default_factory=dict)
 
     def with_new(self, record: BindRecord) -> "Bindings":
         """Keep a new record; a session is bound once and never again (M66)."""
@@ -52,41 +75,67 @@ class Bindings:
             raise InvalidArgument("a session id is 1-64 plain characters", argument="session")
         if not _AGENT.fullmatch(record.agent):
             raise InvalidArgument("an agent id is lower-case words and dashes", argument="agent")
-        if record.session in self.records:
+        if record.key in self.records:
             raise InvalidArgument(
                 "the session is bound already",
                 hint="renew it, or bind a new session",
                 argument="session",
             )
         kept = {
-            known.session: known
+            known.key: known
             for known in self.records.values()
-            if known.ended is None or record.bound - known.ended < REMEMBERED
+            if record.bound - known.heard < REMEMBERED
         }
-        while len(kept) >= MAX_RECORDS:
-            del kept[next(iter(kept))]
-        return Bindings({**kept, record.session: record})
+        if len(kept) >= MAX_RECORDS:
+            del kept[_dispensable(kept)]
+        return Bindings({**kept, record.key: record})
 
-    def with_renewed(self, session: str, now: datetime) -> "Bindings":
+    def with_renewed(self, key: Key, now: datetime) -> "Bindings":
         """Note a renewal of a session that has not ended."""
-        record = self.require(session)
+        record = self.records[key]
         if record.ended is not None:
-            raise NotFound("the session has ended", hint="start a new session")
-        return Bindings({**self.records, session: replace(record, renewed=now)})
+            raise NotFound("the session has ended", hint="resume it, or start a new session")
+        return Bindings({**self.records, key: replace(record, renewed=now)})
 
-    def with_ended(self, session: str, now: datetime) -> "Bindings":
+    def with_resumed(self, key: Key, now: datetime, token_id: str | None) -> "Bindings":
+        """Note that a session goes on, with another credential and the same binding (M67)."""
+        resumed = replace(self.records[key], renewed=now, ended=None, token_id=token_id)
+        return Bindings({**self.records, key: resumed})
+
+    def with_ended(self, key: Key, now: datetime) -> "Bindings":
         """Note the end of a session; a second time changes nothing."""
-        record = self.require(session)
+        record = self.records[key]
         if record.ended is not None:
             return self
-        return Bindings({**self.records, session: replace(record, ended=now)})
+        return Bindings({**self.records, key: replace(record, ended=now)})
 
-    def require(self, session: str) -> BindRecord:
-        """Find the record of a session."""
-        record = self.records.get(session)
-        if record is None:
-            raise NotFound("no session of this id was bound here")
-        return record
+    def of(self, principal: str, session: str, *, is_administrator: bool) -> BindRecord:
+        """Find a session that a principal bound, or that is its own.
+
+        Somebody else's session is refused like one that never was (M71, M72).
+        """
+        own = self.records.get((principal, session))
+        if own is not None:
+            return own
+        named = [record for record in self.records.values() if record.session == session]
+        for record in named:
+            if record.principal == principal:
+                return record
+        if not is_administrator:
+            raise PermissionDenied("no session of this id is yours", hint="start a new session")
+        if len(named) != 1:
+            raise NotFound("no session of this id was bound here, or more than one")
+        return named[0]
+
+
+def _dispensable(records: Mapping[Key, BindRecord]) -> Key:
+    """Choose what is forgotten for a new record: the oldest of whoever has the most.
+
+    So nobody can make the Hub forget the sessions of others.
+    """
+    ((most, _),) = Counter(record.bound_by for record in records.values()).most_common(1)
+    mine = (record for record in records.values() if record.bound_by == most)
+    return min(mine, key=lambda record: record.heard).key
 
 
 # --- as it is saved ---
@@ -98,6 +147,9 @@ _FIELDS: saved.Kinds = {
     "binding": str,
     "isolation": str,
     "protocol_version": int,
+    "bound_by": str,
+    "verbs": list,
+    "uid": (int, NoneType),
     "token_id": (str, NoneType),
     "bound": str,
     "renewed": (str, NoneType),
@@ -119,6 +171,7 @@ def plain(bindings: Bindings) -> list[dict[str, object]]:
 def plain_record(record: BindRecord) -> dict[str, object]:
     """Give the saved form of one record."""
     return {name: getattr(record, name) for name in _FIELDS} | {
+        "verbs": list(record.verbs),
         "bound": saved.spelled(record.bound),
         "renewed": saved.spelled(record.renewed),
         "ended": saved.spelled(record.ended),
@@ -129,12 +182,12 @@ def parse(found: object) -> Bindings:
     """Read the saved form; `ValueError` says what is wrong with it."""
     if not isinstance(found, list):
         raise ValueError("it is no list of records")
-    records: dict[str, BindRecord] = {}
+    records: dict[Key, BindRecord] = {}
     for row in found:
         record = _parse_record(row)
-        if record.session in records:
+        if record.key in records:
             raise ValueError("a session stands twice")
-        records[record.session] = record
+        records[record.key] = record
     return Bindings(records)
 
 
@@ -151,6 +204,9 @@ def _parse_record(row: object) -> BindRecord:
         binding=text["binding"],
         isolation=text["isolation"],
         protocol_version=int(str(fields["protocol_version"])),
+        bound_by=text["bound_by"],
+        verbs=tokens.verbs_of(fields["verbs"]),
+        uid=fields["uid"] if isinstance(fields["uid"], int) else None,
         token_id=text.get("token_id"),
         bound=bound,
         renewed=saved.moment(fields["renewed"]),

@@ -2,8 +2,10 @@
 
 Rule 1: an alias belongs to one principal; an identity is never merged, chained or guessed (M64).
 Rule 2: a wrong token is `unauthenticated`, with no hint about which part was wrong (M63).
-Rule 3: nothing is deleted: a disabled principal stays, so that its id is never given anew.
-Rule 4: this is a value with transitions; `Saved` keeps it.
+Rule 3: no principal is deleted: a disabled one stays, so that its id is never given anew.
+Rule 4: a delegated token dies with the token that it was made by: a parent that is revoked,
+        expired, forgotten or was never known is none.
+Rule 5: this is a value with transitions; `Saved` keeps it.
 """
 
 import hmac
@@ -15,13 +17,19 @@ from datetime import datetime
 from amux.core import home
 from amux.core.identity import LOCAL, OVERFLOW_UID, ROOT_UID
 from amux.disk.tree import Root
-from amux.errors import InvalidArgument, LimitExceeded, NotFound, Unauthenticated
+from amux.errors import (
+    InvalidArgument,
+    LimitExceeded,
+    NotFound,
+    PermissionDenied,
+    Unauthenticated,
+)
 from amux.hub import saved, tokens
 from amux.hub.saved import Saved
 from amux.hub.tokens import Token
 
 MAX_PRINCIPALS = 1_000  # a team; more is another product
-MAX_TOKENS = 10_000
+MAX_TOKENS = 10_000  # that live, or did so lately
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ALIAS = re.compile(r"unix:(0|[1-9][0-9]{0,9})|feishu:[A-Za-z0-9_-]{1,128}")
@@ -43,25 +51,34 @@ class Identity:
         return found if found is not None and self.principals.get(found) else None
 
     def authenticate(self, text: str, now: datetime) -> Token:
-        """Find the live token that this text is, or refuse it as `unauthenticated`."""
+        """Find the live token that this text is, or refuse it as `unauthenticated`.
+
+        A right one whose principal is disabled is `permission_denied`: its holder is known (M65).
+        """
         token = self.tokens.get(tokens.id_in(text) or "")
         # Compared in any case, so that the time tells nothing about which part was wrong.
         digest = token.digest if token else "0" * 64
         is_right = hmac.compare_digest(tokens.digest_of(text), digest)
-        if token is None or not is_right or not self._is_usable(token, now):
+        line = self._line(token) if token and is_right else []
+        if token is None or not line or not all(one.is_live(now) for one in line):
             raise Unauthenticated(
                 "the token is not valid", hint="get a new one from the Hub's administrator"
             )
+        for one in line:
+            if not (self.principals.get(one.principal) and self.principals.get(one.acting_for)):
+                raise PermissionDenied(
+                    "the principal of this token is disabled", hint="ask the administrator"
+                )
         return token
 
-    def _is_usable(self, token: Token, now: datetime) -> bool:
-        parent = self.tokens.get((token.parent or "").removeprefix("token:"))
-        return (
-            token.is_live(now)
-            and (parent is None or self._is_usable(parent, now))
-            and bool(self.principals.get(token.principal))
-            and bool(self.principals.get(token.effective_principal))
-        )
+    def _line(self, token: Token) -> list[Token]:
+        """Give a token and the one that it was made by; nothing where that is none."""
+        _, is_token, name = (token.parent or "").partition("token:")
+        if not is_token:
+            return [token]  # of whom the kernel named: access asks whose uid that is now
+        parent = self.tokens.get(name)
+        # One step and no more: a delegated credential mints nothing, so none is a parent.
+        return [token, parent] if parent is not None and parent.kind != "agent" else []
 
     def with_principal(self, name: str) -> "Identity":
         """Add a principal, or enable it again."""
@@ -102,9 +119,9 @@ class Identity:
             )
         return replace(self, aliases={**self.aliases, alias: principal})
 
-    def without_alias(self, alias: str) -> "Identity":
+    def without_alias(self, alias: str, principal: str) -> "Identity":
         """Take an alias away: whoever comes by it is unknown from now on."""
-        if alias not in self.aliases:
+        if alias not in self.aliases or principal not in {"", self.aliases[alias]}:
             raise NotFound("there is no such alias", hint="see `amux principal list`")
         kept = {known: who for known, who in self.aliases.items() if known != alias}
         return replace(self, aliases=kept)
@@ -112,15 +129,34 @@ class Identity:
     def with_token(self, token: Token) -> "Identity":
         """Keep one more token, and forget those that died long ago."""
         self.require(token.principal)
-        self.require(token.effective_principal)
-        kept = {
-            known.id: known
-            for known in self.tokens.values()
-            if token.created - known.end < tokens.REMEMBERED
-        }
+        self.require(token.acting_for)
+        if token.kind in {"service", "runtime"} and self._is_person(token.principal):
+            raise InvalidArgument(
+                "a service works as a principal of its own, and this one is a person's",
+                hint="register for whom it acts: --acts-for",
+                argument="principal",
+            )
+        now = token.created
+        kept = {one.id: one for one in self.tokens.values() if one.is_remembered(now)}
+        dead = sorted((one.end, one.id) for one in kept.values() if not one.is_live(now))
+        for _, name in dead[: max(0, len(kept) + 1 - MAX_TOKENS)]:
+            del kept[name]
         if len(kept) >= MAX_TOKENS:
             raise LimitExceeded(f"a Hub keeps at most {MAX_TOKENS} tokens", max=MAX_TOKENS)
         return replace(self, tokens={**kept, token.id: token})
+
+    def _is_person(self, principal: str) -> bool:
+        return (
+            principal == LOCAL
+            or any(
+                who == principal and alias.startswith("feishu:")
+                for alias, who in self.aliases.items()
+            )
+            or any(
+                token.principal == principal and token.kind == "person"
+                for token in self.tokens.values()
+            )
+        )
 
     def with_revoked(self, name: str, now: datetime) -> "Identity":
         """Revoke a token; one that is dead already stays as it is."""
@@ -164,6 +200,8 @@ def plain(identity: Identity) -> dict[str, object]:
 def parse(found: object) -> Identity:
     """Read the saved form; `ValueError`, or a refusal, says what is wrong with it."""
     fields = saved.record(found, {"principals": dict, "aliases": dict, "tokens": list}, "it")
+    if LOCAL not in {name for name, _ in saved.pairs(fields["principals"])}:
+        raise ValueError("the administrator's principal is missing")
     identity = Identity()
     for name, is_enabled in saved.pairs(fields["principals"]):
         if not isinstance(is_enabled, bool):
@@ -171,11 +209,13 @@ def parse(found: object) -> Identity:
         identity = identity.with_principal(name)
         identity = identity if is_enabled else identity.without_work(name)
     for alias, principal in saved.pairs(fields["aliases"]):
-        identity = identity.with_alias(alias, str(principal))
+        if not isinstance(principal, str):
+            raise ValueError("an alias names no principal")
+        identity = identity.with_alias(alias, principal)
     read = [tokens.parse(row) for row in saved.rows(fields["tokens"])]
     for token in read:
         identity.require(token.principal)
-        identity.require(token.effective_principal)
+        identity.require(token.acting_for)
     if len({token.id for token in read}) != len(read):
         raise ValueError("a token stands twice")
     return replace(identity, tokens={token.id: token for token in read})

@@ -6,10 +6,10 @@ Rule 3: a credential has so many calls at once, and a delegated one so many writ
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from amux.core.identity import Actor, Caller, Grant
-from amux.errors import AmuxError
+from amux.errors import AmuxError, Code
 from amux.hub.access import Access
 from amux.hub.audit import Audit, Intent
 from amux.hub.rates import Rates
@@ -20,11 +20,11 @@ OK = "ok"
 class Write:
     """An admitted write: its grant, and the announcement to wait for before the rename."""
 
-    __slots__ = ("_intent", "after", "grant")
+    __slots__ = ("_intent", "before", "grant")
 
-    def __init__(self, grant: Grant, intent: Intent) -> None:
+    def __init__(self, grant: Grant, intent: Intent, before: str) -> None:
         self.grant = grant
-        self.after = ""
+        self.before = before
         self._intent = intent
 
     def announced(self) -> None:
@@ -48,32 +48,41 @@ class Gate:
         try:
             return self._access.authenticate(caller)
         except AmuxError as refusal:
-            self._audit.decision(None, "authenticate", "", refusal.code)
+            self._audit.stranger(caller, refusal.code)
             raise
 
     @contextmanager
     def counted(self, actor: Actor, *, is_search: bool) -> Iterator[None]:
-        """Count a call while it lasts."""
-        with self._rates.call(actor.alias, is_search=is_search):
+        """Count a call while it lasts; all processes of the owner's uid are no one credential."""
+        if actor.is_owner and not actor.has_token:
+            yield
+            return
+        with ExitStack() as counting:
+            with self._noted(actor, "search" if is_search else "call", {}, only_refusals=True):
+                counting.enter_context(self._rates.call(actor.alias, is_search=is_search))
             yield
 
     def reading(self, actor: Actor, verb: str, path: str) -> Grant:
         """Admit a read."""
-        with self._noted(actor, verb, path):
+        with self._noted(actor, verb, {"path": path}):
             return self._access.data(actor, "read")
 
     @contextmanager
     def writing(
-        self, actor: Actor, verb: str, path: str, before: str, *, must_announce: bool
+        self, actor: Actor, verb: str, path: str, before: str, wanted: str
     ) -> Iterator[Write]:
-        """Admit and announce a write, and say how it ended."""
-        with self._noted(actor, verb, path, only_refusals=True):
+        """Admit and announce a write to `wanted`, and say how it ended.
+
+        Only an upsert must be announced: what takes away is what makes room on a full disk.
+        """
+        with self._noted(actor, verb, {"path": path}, only_refusals=True):
             grant = self._access.data(actor, "write")
             if actor.is_delegated:
                 self._rates.write(actor.alias, self._clock())
-        intent = self._audit.intent(grant, verb, path, before, must=must_announce)
-        write = Write(grant, intent)
-        outcome = "abandoned"
+        must = verb == "upsert"
+        intent = self._audit.intent(grant, verb, path=path, before=before, after=wanted, must=must)
+        write = Write(grant, intent, before)
+        outcome = str(Code.INTERNAL)
         try:
             yield write
             outcome = OK
@@ -81,22 +90,27 @@ class Gate:
             outcome = str(refusal.code)
             raise
         finally:
-            intent.close(outcome, after=write.after)
+            intent.close(outcome, before=write.before, after=wanted if outcome == OK else "")
 
     @contextmanager
-    def administering(self, actor: Actor, verb: str, subject: str) -> Iterator[None]:
-        """Note an administrator's call and how it ended."""
-        with self._noted(actor, verb, subject):
+    def administering(
+        self, actor: Actor, verb: str, about: dict[str, str], *, only_refusals: bool
+    ) -> Iterator[None]:
+        """Note a call that is not about documents and how it ended; `about` may grow meanwhile."""
+        with self._noted(actor, verb, about, only_refusals=only_refusals):
             yield
 
     @contextmanager
     def _noted(
-        self, actor: Actor, verb: str, path: str, *, only_refusals: bool = False
+        self, actor: Actor, verb: str, about: dict[str, str], *, only_refusals: bool = False
     ) -> Iterator[None]:
+        outcome = str(Code.INTERNAL)
         try:
             yield
+            outcome = OK
         except AmuxError as refusal:
-            self._audit.decision(actor, verb, path, refusal.code)
+            outcome = str(refusal.code)
             raise
-        if not only_refusals:
-            self._audit.decision(actor, verb, path, OK)
+        finally:
+            if outcome != OK or not only_refusals:
+                self._audit.decision(actor, verb, outcome, **about)

@@ -25,10 +25,12 @@ class People:
         self,
         *,
         identity: Saved[Identity],
+        owner_uid: int,
         now: Callable[[], datetime],
         random_bytes: Callable[[int], bytes],
     ) -> None:
         self._identity = identity
+        self._owner_alias = f"unix:{owner_uid}"
         self._now = now
         self._random_bytes = random_bytes
 
@@ -43,13 +45,17 @@ class People:
         return {"principal": principal, "enabled": False}
 
     def alias(self, principal: str, alias: str) -> dict[str, object]:
-        """Give a principal one more alias."""
+        """Give a principal one more alias; that of the root's owner is the administrator's."""
+        if alias == self._owner_alias:
+            raise InvalidArgument(
+                "the uid that owns AMUX_HOME is the administrator, always", argument="alias"
+            )
         self._identity.change(lambda known: known.with_alias(alias, principal))
         return {"principal": principal, "alias": alias}
 
-    def unalias(self, alias: str) -> dict[str, object]:
-        """Take an alias away."""
-        self._identity.change(lambda known: known.without_alias(alias))
+    def unalias(self, alias: str, principal: str) -> dict[str, object]:
+        """Take an alias away; `principal`, if given, is whose it is thought to be."""
+        self._identity.change(lambda known: known.without_alias(alias, principal))
         return {"alias": alias, "removed": True}
 
     def principals(self) -> list[dict[str, object]]:
@@ -59,7 +65,10 @@ class People:
             {
                 "principal": name,
                 "enabled": is_enabled,
-                "aliases": sorted(a for a, who in known.aliases.items() if who == name),
+                "aliases": sorted(
+                    [alias for alias, who in known.aliases.items() if who == name]
+                    + [self._owner_alias] * (name == LOCAL)
+                ),
             }
             for name, is_enabled in sorted(known.principals.items())
         ]

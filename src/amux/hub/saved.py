@@ -1,9 +1,11 @@
 """A value of the Hub that outlives its process: one JSON file, replaced whole.
 
 Rule 1: a broken file stops the start with its place named; it is never replaced by defaults.
-Rule 2: a change is on disk before it is in force, and changes come one after the other.
+Rule 2: a change is on disk before it is in force, and changes come one after the other. One
+        whose durability failed is in force, and told as `outcome_unknown`.
 """
 
+import errno
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -13,7 +15,7 @@ from typing import Generic, TypeAlias, TypeVar
 from amux.core.strict import decode
 from amux.disk import atomic
 from amux.disk.tree import Root
-from amux.errors import AmuxError, Corrupt
+from amux.errors import AmuxError, Corrupt, LimitExceeded, NotSaved, OutcomeUnknown
 
 T = TypeVar("T")
 Kinds: TypeAlias = Mapping[str, type | tuple[type, ...]]
@@ -37,8 +39,7 @@ class Saved(Generic[T]):
         self._path = path
         self._plain = plain
         self._lock = threading.Lock()
-        data = root.read(path, max_bytes=MAX_BYTES)
-        self._value = default if data is None else _parsed(path, data, parse)
+        self._value = _read(root, path, parse, default)
 
     @property
     def value(self) -> T:
@@ -50,15 +51,37 @@ class Saved(Generic[T]):
         with self._lock:
             changed = transition(self._value)
             if changed != self._value:
-                text = json.dumps(self._plain(changed), ensure_ascii=False, indent=1)
-                atomic.replace(self._root, self._path, text.encode("utf-8") + b"\n")
-                self._value = changed
+                self._put(changed)
             return changed
 
+    def _put(self, changed: T) -> None:
+        data = _spell(self._plain(changed)).encode("utf-8")
+        if len(data) > MAX_BYTES:  # it could not be read again
+            raise LimitExceeded(f"{self._path} would be too large", max_bytes=MAX_BYTES)
+        try:
+            atomic.replace(self._root, self._path, data)
+        except atomic.SyncFailedError as error:
+            self._value = changed
+            raise OutcomeUnknown(
+                f"{self._path} was written, but not for certain",
+                hint="look again after the Hub's next start",
+            ) from error
+        except OSError as error:
+            raise NotSaved(
+                f"{self._path} was not written; nothing changed",
+                hint="make room on the disk, and let its owner write AMUX_HOME",
+                cause=errno.errorcode.get(error.errno or 0, "unknown"),
+            ) from error
+        self._value = changed
 
-def _parsed(path: str, data: bytes, parse: Callable[[object], T]) -> T:
+
+def _read(root: Root, path: str, parse: Callable[[object], T], default: T) -> T:
     try:
-        return parse(decode(data))
+        data = root.read(path, max_bytes=MAX_BYTES)
+        # A folder of this name is no file that was never saved.
+        if data is None and root.look(path) is None:
+            return default
+        return parse(decode(data or b""))
     except (AmuxError, ValueError) as error:
         raise Corrupt(
             f"{path} is broken: {error}",
@@ -68,6 +91,21 @@ def _parsed(path: str, data: bytes, parse: Callable[[object], T]) -> T:
         ) from error
 
 
+def _spell(plain: object) -> str:
+    """Spell it for a person to mend by hand: a row a line, as the fast encoder cannot."""
+    if isinstance(plain, dict):
+        rows = [f"{json.dumps(name)}: {_spell_rows(value)}" for name, value in plain.items()]
+        return "{\n" + ",\n".join(rows) + "\n}\n"
+    return _spell_rows(plain) + "\n"
+
+
+def _spell_rows(plain: object) -> str:
+    if isinstance(plain, list) and plain:
+        rows = [json.dumps(row, ensure_ascii=False) for row in plain]
+        return "[\n " + ",\n ".join(rows) + "\n]"
+    return json.dumps(plain, ensure_ascii=False)
+
+
 def record(
     found: object, kinds: Mapping[str, type | tuple[type, ...]], what: str
 ) -> dict[str, object]:
@@ -75,7 +113,10 @@ def record(
     if not isinstance(found, dict) or set(found) != set(kinds):
         raise ValueError(f"{what} does not have exactly the fields {', '.join(kinds)}")
     for name, kind in kinds.items():
-        if not isinstance(found[name], kind):
+        value = found[name]
+        # To Python true is a number too; here it is not.
+        is_truth = isinstance(value, bool) and kind is not bool
+        if is_truth or not isinstance(value, kind):
             raise ValueError(f"{name} of {what} has the wrong type")
     return found
 
@@ -84,7 +125,10 @@ def moment(text: object) -> datetime | None:
     """Read a time as it is saved; `ValueError` where it is none, or names no time zone."""
     if text is None:
         return None
-    read = datetime.fromisoformat(str(text))
+    try:
+        read = datetime.fromisoformat(str(text))
+    except ValueError as error:
+        raise ValueError("a time is malformed") from error
     if read.tzinfo is None:
         raise ValueError("a time names no time zone")
     return read

@@ -60,8 +60,9 @@ class Hub:
         allow_secret_like: bool = False,
     ) -> Written:
         """Replace or create a document; only a person vouches for what is shaped like a secret."""
-        with self._gate.writing(actor, "upsert", path.text, expected, must_announce=True) as write:
-            done = self._memory.upsert(
+        wanted = revision.of(data)
+        with self._gate.writing(actor, "upsert", path.text, expected, wanted) as write:
+            return self._memory.upsert(
                 write.grant.scope,
                 path,
                 data,
@@ -69,14 +70,14 @@ class Hub:
                 allow_secret_like=allow_secret_like and actor.may_vouch,
                 announced=write.announced,
             )
-            write.after = done.revision
-            return done
 
     def forget(self, actor: Actor, path: DocPath, expected: str) -> Forgotten:
         """Remove a document."""
-        with self._gate.writing(actor, "forget", path.text, expected, must_announce=False) as write:
+        wanted = revision.ABSENT
+        with self._gate.writing(actor, "forget", path.text, expected, wanted) as write:
             done = self._memory.forget(write.grant.scope, path, expected, announced=write.announced)
-            write.after = revision.ABSENT
+            if done.already_absent:
+                write.before = revision.ABSENT
             return done
 
     def list(self, actor: Actor, prefix: PathPrefix, after: str) -> Steps[Listing]:
@@ -91,5 +92,6 @@ class Hub:
 
     def discard(self, actor: Actor, path: str) -> None:
         """Remove one file that is no document."""
-        with self._gate.writing(actor, "discard", path, "", must_announce=False) as write:
+        with self._gate.writing(actor, "discard", path, "", "") as write:
+            write.announced()
             self._memory.discard(write.grant.scope, path)

@@ -20,7 +20,9 @@ from amux.hub import saved
 
 SECRET_BYTES = 32
 DELEGATED_LIFE = timedelta(hours=12)  # a working day; the launcher renews it while it lives (M67)
-REMEMBERED = timedelta(days=30)  # a dead token stays so long, so that an audit can name it
+REMEMBERED = timedelta(days=30)  # a dead token stays so long, so that a list can name it
+# Of a dead delegated one its bind record tells more; a launcher may come back next day for it.
+DELEGATED_REMEMBERED = timedelta(days=2)
 
 _TEXT = re.compile(r"amux_([0-9a-f]{12})_([A-Za-z0-9_-]{43})_([0-9a-f]{8})")
 _ID = re.compile(r"[0-9a-f]{12}")
@@ -68,7 +70,7 @@ class Token:
         return f"token:{self.id}"
 
     @property
-    def effective_principal(self) -> str:
+    def acting_for(self) -> str:
         """Tell whose memory it works in: its own principal's, or the one it is registered for."""
         return self.acts_for or self.principal
 
@@ -80,6 +82,11 @@ class Token:
     def is_live(self, now: datetime) -> bool:
         """Tell whether it is neither revoked nor expired."""
         return self.revoked is None and now < self.end
+
+    def is_remembered(self, now: datetime) -> bool:
+        """Tell whether it lives, or died not long ago."""
+        kept = DELEGATED_REMEMBERED if self.kind == "agent" else REMEMBERED
+        return self.is_live(now) or now - self.end < kept
 
 
 def mint(random_bytes: Callable[[int], bytes]) -> tuple[str, str]:
@@ -117,15 +124,14 @@ def parse(found: object) -> Token:
     if not _ID.fullmatch(text["id"]) or not _DIGEST.fullmatch(text["digest"]):
         raise ValueError("a token has a malformed id or digest")
     created = saved.moment(text["created"])
-    verbs = fields["verbs"] if isinstance(fields["verbs"], list) else []
-    if created is None or not set(verbs) <= set(VERBS):
-        raise ValueError("a token has an unknown verb, or no time of creation")
-    return Token(
+    if created is None:
+        raise ValueError("a token has no time of creation")
+    token = Token(
         id=text["id"],
         kind=kind_of(text["kind"]),
         principal=text["principal"],
         digest=text["digest"],
-        verbs=tuple(verb for verb in VERBS if verb in verbs),
+        verbs=verbs_of(fields["verbs"]),
         label=text["label"],
         acts_for=text.get("acts_for"),
         session=text.get("session"),
@@ -136,6 +142,18 @@ def parse(found: object) -> Token:
         expires=saved.moment(fields["expires"]),
         revoked=saved.moment(fields["revoked"]),
     )
+    is_whole = bool(token.session and token.binding and token.parent and token.expires)
+    if is_whole != (token.kind == "agent"):
+        raise ValueError("a token has what only a delegated one has, or lacks it")
+    return token
+
+
+def verbs_of(found: object) -> tuple[Verb, ...]:
+    """Read the verbs of a credential; `ValueError` where one is unknown."""
+    verbs = found if isinstance(found, list | tuple) else []
+    if any(verb not in VERBS for verb in verbs):
+        raise ValueError("there is no such verb")
+    return tuple(verb for verb in VERBS if verb in verbs)
 
 
 def kind_of(text: str) -> Kind:
@@ -143,4 +161,4 @@ def kind_of(text: str) -> Kind:
     for kind in KINDS:
         if kind == text:
             return kind
-    raise ValueError(f"{text} is no kind of token")
+    raise ValueError("there is no such kind of token")

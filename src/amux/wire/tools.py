@@ -177,7 +177,7 @@ ADMIN_CALLS = {
             _text("path"),
             _text("session"),
             _text("since"),
-            _text("after"),
+            Argument("after", "integer"),
             annotations=_READ,
         ),
     )
@@ -196,7 +196,7 @@ BINDING_CALLS = {
     call.name: call
     for call in (
         BIND,
-        Call("renew", _text("session", required=True)),
+        Call("renew", _text("session", required=True), Argument("resume", "boolean")),
         Call("end", _text("session", required=True)),
     )
 }

@@ -47,6 +47,24 @@ def answer(
     return _write(ctx, visible(readable(value).rstrip("\n") + "\n").encode("utf-8"))
 
 
+def rows(
+    ctx: Context,
+    values: list[dict[str, object]],
+    *,
+    as_json: bool,
+    readable: Callable[[dict[str, object]], str],
+) -> bool:
+    """Print one line each, as they come; False once nobody reads any more."""
+    if not as_json and ctx.stdout.isatty():
+        texts = [readable(value) for value in values]
+        data = "".join(visible(text) + "\n" for text in texts if text).encode("utf-8")
+    else:
+        lines = "".join(spelled(value) + "\n" for value in values)
+        is_shown = ctx.stdout.isatty()
+        data = (re.sub(_UNSAFE, _json_escape, lines) if is_shown else lines).encode("utf-8")
+    return _is_written(ctx, data)
+
+
 def own(
     ctx: Context,
     value: dict[str, object],
@@ -100,13 +118,19 @@ def interrupted(ctx: Context) -> int:
 
 
 def _write(ctx: Context, data: bytes) -> int:
+    _is_written(ctx, data)
+    return 0
+
+
+def _is_written(ctx: Context, data: bytes) -> bool:
     try:
         ctx.stdout.write(data)
         ctx.stdout.flush()
     except BrokenPipeError:
         # The interpreter would flush once more at its end and complain; a closed stream is left.
         _close(ctx)
-    return 0
+        return False
+    return True
 
 
 def _close(ctx: Context) -> None:

@@ -13,7 +13,7 @@ Plain = Mapping[str, object]
 def search(value: Plain) -> str:
     """Show hits as path:line and snippet, and what the answer does not prove."""
     lines: list[str] = []
-    for hit in _rows(value, "hits"):
+    for hit in rows(value, "hits"):
         lines.append(f"{hit['path']}:{hit['line']}  ({_short(hit['revision'])})")
         lines += [f"    {line}" for line in str(hit["snippet"]).rstrip("\n").split("\n")]
         if hit["truncated"]:
@@ -21,7 +21,7 @@ def search(value: Plain) -> str:
         lines.append("")
     if not lines:
         lines = ["no document holds any of the words", ""]
-    terms = ", ".join(f"{row['term']} in {row['documents']}" for row in _rows(value, "terms"))
+    terms = ", ".join(f"{row['term']} in {row['documents']}" for row in rows(value, "terms"))
     skipped = value.get("skipped_files")
     lines.append(f"{value.get('scanned_files')} documents searched; {terms}")
     if skipped:
@@ -53,7 +53,7 @@ def listing(value: Plain) -> str:
     """Show one document a line."""
     lines = [
         f"{row['bytes']:>7}  {str(row['modified'])[:19]}  {_short(row['revision'])}  {row['path']}"
-        for row in _rows(value, "documents")
+        for row in rows(value, "documents")
     ] or ["no documents"]
     if value.get("next_cursor"):
         lines.append(f"-- more: --cursor {value['next_cursor']}")
@@ -62,7 +62,7 @@ def listing(value: Plain) -> str:
 
 def check(value: Plain) -> str:
     """Show each file that is no document, with its reason."""
-    lines = [f"{row['reason']}: {row['path']}" for row in _rows(value, "broken")]
+    lines = [f"{row['reason']}: {row['path']}" for row in rows(value, "broken")]
     if value.get("truncated"):
         lines.append("-- truncated: there are more")
     return "\n".join(lines or ["every file is a document"])
@@ -115,6 +115,61 @@ def setting(value: Plain) -> str:
     return "\n".join(_setting(str(value["name"]), value))
 
 
+def principal(value: Plain) -> str:
+    """Show whether a principal may work."""
+    return f"{value['principal']} is {'enabled' if value['enabled'] else 'disabled'}"
+
+
+def alias(value: Plain) -> str:
+    """Show whose an alias is now."""
+    if value.get("removed"):
+        return f"{value['alias']} is nobody's"
+    return f"{value['alias']} is {value['principal']}"
+
+
+def principals(value: Plain) -> str:
+    """Show one principal a line."""
+    lines = [
+        f"{row['principal']}{'' if row['enabled'] else ' (disabled)'}  {_word(row['aliases'])}"
+        for row in rows(value, "principals")
+    ]
+    return "\n".join(lines + _cut(value))
+
+
+def token(value: Plain) -> str:
+    """Show a token, this once, and what it is."""
+    return f"{value['token']}\n-- shown once: keep it in a private file\n-- {_token(value)}"
+
+
+def tokens(value: Plain) -> str:
+    """Show one token a line, without what proves it."""
+    lines = [_token(row) for row in rows(value, "tokens")] or ["no tokens"]
+    return "\n".join(lines + _cut(value))
+
+
+def revoked(value: Plain) -> str:
+    """Show which token works no more."""
+    return f"{value['id']} is revoked"
+
+
+def audit(value: Plain) -> str:
+    """Show one line of the trail; nothing for an intent whose outcome has its own line."""
+    if value.get("state") in {"closed", "running"}:
+        return ""
+    who = [value.get("actor") or value.get("peer") or "somebody", value.get("principal") or "-"]
+    if value.get("session"):
+        who.append(f"session {value['session']}")
+    parts = [str(value["time"])[:19], *map(str, who), str(value.get("verb"))]
+    parts += [str(value[name]) for name in ("path", "subject", "made") if value.get(name)]
+    if value.get("before") or value.get("after"):
+        parts.append(f"{_short(value.get('before', '?'))} -> {_short(value.get('after', '?'))}")
+    lost = "no outcome: a crash cut it off, only the document tells whether it happened"
+    parts.append(lost if value.get("state") else str(value.get("outcome")))
+    gap = value.get("audit_gap")
+    told = f"-- {gap} lines before this one could not be written\n" if gap else ""
+    return told + "  ".join(parts)
+
+
 def removal(value: Plain) -> str:
     """Show what uninstall removes, or has removed, and what it leaves."""
     head = "would remove:" if value["dry_run"] else "removed:"
@@ -147,14 +202,31 @@ def _platform(value: object) -> list[str]:
     return [f"platform  {name}: {_word(one)}" for name, one in value.items()]
 
 
-def _rows(value: Plain, name: str) -> list[dict[str, object]]:
-    rows = value.get(name)
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+def rows(value: Plain, name: str) -> list[dict[str, object]]:
+    """Give a list of objects that stands in an answer."""
+    found = value.get(name)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
 
 def _paths(value: Plain, name: str) -> list[str]:
     paths = value.get(name)
     return [str(path) for path in paths] if isinstance(paths, list) else []
+
+
+def _token(value: Plain) -> str:
+    acts_for = f", acts for {value['acts_for']}" if value.get("acts_for") else ""
+    session = f", session {value['session']}" if value.get("session") else ""
+    if value.get("revoked"):
+        life = f"revoked {str(value['revoked'])[:19]}"
+    else:
+        until = str(value["expires"])[:19] if value.get("expires") else "revoked"
+        life = f"{'until' if value['live'] else 'dead since'} {until}"
+    label = f"  {value['label']}" if value.get("label") else ""
+    return f"{value['id']}  {value['kind']} {value['principal']}{acts_for}{session}, {life}{label}"
+
+
+def _cut(value: Plain) -> list[str]:
+    return ["-- truncated: there are more"] if value.get("truncated") else []
 
 
 def _short(revision: object) -> str:

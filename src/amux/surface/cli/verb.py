@@ -110,3 +110,8 @@ class Verb:
         """Show how it is called, in one line."""
         parts = [one.usage for one in self.positionals] + [one.usage for one in self.options]
         return " ".join(["amux", self.name, *parts])
+
+
+# What most rows say: how an answer is printed, and what a call of the Hub may be refused with.
+JSON = Option("json", "", "answer in JSON, also on a terminal", kind="flag")
+HUB = (Code.BUSY, Code.UNAVAILABLE, Code.PERMISSION_DENIED, Code.UPGRADE_REQUIRED)

@@ -1,19 +1,19 @@
 """The one table of verbs: parsing, help, completion and the man page are all made from it.
 
-Rule 1: a verb is a row; nothing about verbs or options is said anywhere else.
+Rule 1: a verb is a row, here or in `identity_verbs.py`; nothing about verbs or options is said
+        anywhere else.
 Rule 2: an option's name means the same, and takes the same kind of value, in every verb.
 Rule 3: `handler` names a module beside this one and its function; only the module of the verb
         that was called is ever loaded (`main.py`).
 """
 
 from amux.errors import Code
-from amux.surface.cli.verb import Option, Positional, Verb
+from amux.surface.cli.identity_verbs import IDENTITY_ROWS
+from amux.surface.cli.verb import HUB, JSON, Option, Positional, Verb
 
-_HUB = (Code.BUSY, Code.UNAVAILABLE, Code.PERMISSION_DENIED, Code.UPGRADE_REQUIRED)
-_DATA = (Code.MEMORY_DISABLED, *_HUB)
+_DATA = (Code.MEMORY_DISABLED, *HUB)
 _WRITES = (Code.REVISION_CONFLICT, Code.NOT_SAVED, Code.OUTCOME_UNKNOWN, Code.CORRUPT, *_DATA)
 
-_JSON = Option("json", "", "answer in JSON, also on a terminal", kind="flag")
 _PATH = Positional("path", "PATH", "logical path of a document, such as notes/git.md")
 _PREFIX = Option("path-prefix", "P", "only paths that begin so; notes/ is the folder")
 _EXPECTED = Option(
@@ -37,7 +37,7 @@ _ROWS = (
         Positional("query", "QUERY", "1 to 16 literal words", many=True),
         _PREFIX,
         Option("limit", "N", "hits to show, 1 to 20; 5 if not given", kind="integer"),
-        _JSON,
+        JSON,
         about="Words are literal: no wildcard, quote or operator means anything. The documents "
         "with most of the words come first. An incomplete answer proves nothing.",
         examples=(
@@ -55,7 +55,7 @@ _ROWS = (
         Option("start-line", "N", "first line to show", kind="integer"),
         Option("end-line", "N", "last line to show", kind="integer"),
         Option("offset", "N", "next_offset of an answer that was cut", kind="integer"),
-        _JSON,
+        JSON,
         about="An answer has at most 8 KiB; a longer document says where to go on. "
         "A missing document is no error: its revision is absent.",
         examples=(
@@ -72,7 +72,7 @@ _ROWS = (
         _EXPECTED,
         Option("file", "F", "read the new content from this file; - is standard input"),
         _ALLOW,
-        _JSON,
+        JSON,
         about="The content is read as raw bytes from the file or standard input, and stored "
         "byte for byte. Nothing is written unless the document still has the expected revision.",
         examples=(
@@ -87,7 +87,7 @@ _ROWS = (
         "remove a document",
         _PATH,
         _EXPECTED,
-        _JSON,
+        JSON,
         about="What is already gone is no error. What sessions have read stays in them.",
         examples=(("amux memory forget notes/git.md --expected-revision R", "remove at R"),),
         refusals=_WRITES,
@@ -108,7 +108,7 @@ _ROWS = (
         "list documents",
         _PREFIX,
         Option("cursor", "C", "next_cursor of the answer before"),
-        _JSON,
+        JSON,
         examples=(
             ("amux memory list", "all, page by page"),
             ("amux memory list --path-prefix projects/", "one folder"),
@@ -120,7 +120,7 @@ _ROWS = (
         "memory:check",
         "list files under memory/ that are no documents",
         Option("remove", "PATH", "remove this one; it must be one that check lists"),
-        _JSON,
+        JSON,
         about="Files that are too large, not UTF-8, links or oddly named are never served. "
         "This lists each with its reason.",
         examples=(
@@ -135,7 +135,7 @@ _ROWS = (
         "edit a document in your editor",
         _PATH,
         _ALLOW,
-        _JSON,
+        JSON,
         about="Opens the document, or an empty one, in $VISUAL, $EDITOR or vi, and saves it if "
         "nobody changed it meanwhile. Whatever is refused, your text stays in a private file "
         "that the refusal names.",
@@ -150,7 +150,7 @@ _ROWS = (
         Positional("new", "NEW", "where it goes; nothing may be there"),
         _EXPECTED,
         _ALLOW,
-        _JSON,
+        JSON,
         about="Creates NEW with the bytes of OLD, then forgets OLD. If OLD changed in between, "
         "NEW is removed again. Whatever else interrupts it leaves both, never none.",
         examples=(("amux memory move git.md notes/git.md --expected-revision R", "move at R"),),
@@ -160,34 +160,34 @@ _ROWS = (
         "hub start",
         "hub:start",
         "start the Hub in the background, if none runs",
-        _JSON,
+        JSON,
         examples=(("amux hub start", "logs go to run/hub.log"),),
-        refusals=_HUB,
+        refusals=HUB,
     ),
     Verb(
         "hub stop",
         "hub:stop",
         "stop the Hub and wait until it is gone",
-        _JSON,
+        JSON,
         examples=(("amux hub stop", "memory files may then be edited with any tool"),),
-        refusals=_HUB,
+        refusals=HUB,
     ),
     Verb(
         "hub restart",
         "hub:restart",
         "stop the Hub and start it again",
-        _JSON,
+        JSON,
         examples=(("amux hub restart", "puts changed settings in force"),),
-        refusals=_HUB,
+        refusals=HUB,
     ),
     Verb(
         "hub status",
         "hub:status",
         "tell whether a Hub runs, and what it is",
-        _JSON,
+        JSON,
         about="Never starts a Hub. Without one the answer is running: false.",
         examples=(("amux hub status", "pid, root, socket, settings, what the platform lacks"),),
-        refusals=_HUB,
+        refusals=HUB,
     ),
     Verb(
         "hub serve",
@@ -201,7 +201,7 @@ _ROWS = (
         ),
         Option("background", "", "log to run/hub.log, as a Hub that amux started", kind="flag"),
         examples=(("amux hub serve", "for a supervisor; ends on SIGTERM or SIGINT"),),
-        refusals=(Code.CORRUPT, *_HUB),
+        refusals=(Code.CORRUPT, *HUB),
     ),
     Verb(
         "system config get",
@@ -213,9 +213,9 @@ _ROWS = (
             "the setting",
             choices=("memory.enabled", "isolation.policy"),
         ),
-        _JSON,
+        JSON,
         examples=(("amux system config get memory.enabled", "is memory on"),),
-        refusals=_HUB,
+        refusals=HUB,
     ),
     Verb(
         "system config set",
@@ -233,21 +233,22 @@ _ROWS = (
             "true or false; shared or per_principal",
             choices=("true", "false", "shared", "per_principal"),
         ),
-        _JSON,
+        JSON,
         examples=(
             ("amux system config set memory.enabled true", "switch memory on"),
             ("amux system config set isolation.policy per_principal", "a memory for each"),
         ),
-        refusals=(Code.NOT_SAVED, Code.CORRUPT, Code.OUTCOME_UNKNOWN, *_HUB),
+        refusals=(Code.NOT_SAVED, Code.CORRUPT, Code.OUTCOME_UNKNOWN, *HUB),
     ),
     Verb(
         "system status",
         "system:status",
         "show all settings, and whether a restart is due",
-        _JSON,
+        JSON,
         examples=(("amux system status", "works without a running Hub too"),),
-        refusals=(Code.CORRUPT, *_HUB),
+        refusals=(Code.CORRUPT, *HUB),
     ),
+    *IDENTITY_ROWS,
     Verb(
         "mcp",
         "mcp:serve",
@@ -265,7 +266,7 @@ _ROWS = (
         "mcp:entry",
         "print the entry that makes an agent start `amux mcp`",
         Option("client", "C", "for this client only", choices=("claude", "codex")),
-        _JSON,
+        JSON,
         about="The entry names this executable absolutely and carries AMUX_HOME.",
         examples=(
             ("amux mcp entry --client codex >> ~/.codex/config.toml", "for Codex"),
@@ -283,7 +284,7 @@ _ROWS = (
             required=True,
             choices=("mcp", "cli"),
         ),
-        _JSON,
+        JSON,
         about="The text is the same for every session of a release. "
         "The agent's own memory stays on: switch it off in its settings.",
         examples=(
@@ -321,14 +322,14 @@ _ROWS = (
         Option("dry-run", "", "only list what would be removed", kind="flag"),
         Option("with-memory", "", "remove memory/ too", kind="flag"),
         Option("yes", "", "do not ask", kind="flag"),
-        _JSON,
+        JSON,
         about="Stops the Hub, then removes its settings, sockets, logs and left-over edits. "
         "memory/ stays unless --with-memory; config.toml and agents.toml are yours and stay.",
         examples=(
             ("amux uninstall --dry-run", "list everything, remove nothing"),
             ("amux uninstall --yes", "without a question"),
         ),
-        refusals=(Code.NOT_SAVED, *_HUB),
+        refusals=(Code.NOT_SAVED, *HUB),
     ),
 )
 
