@@ -6,7 +6,7 @@ Rule 3: a secret is in a file of the plan and never in argv; `shown` leaves out 
 Rule 4: adapters are functions `plan -> plan`; they add, and refuse what they must not change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -53,6 +53,9 @@ class LaunchPlan:
     cwd: str
     files: Mapping[str, str] = field(default_factory=dict)
     """Path in the run's own directory -> text; made 0600 before the start."""
+    stdin: str | None = None
+    """What is typed for it: a headless prompt is in nobody's list of processes. None: a terminal.
+    """
     warnings: tuple[str, ...] = ()
 
     def with_argv(self, *words: str) -> "LaunchPlan":
@@ -72,6 +75,10 @@ class LaunchPlan:
         """Add a file of the run."""
         return replace(self, files={**self.files, path: text})
 
+    def with_stdin(self, text: str) -> "LaunchPlan":
+        """Say what is written to its standard input, which then ends."""
+        return replace(self, stdin=text)
+
     def with_warning(self, text: str) -> "LaunchPlan":
         """Add something that a person should know."""
         return replace(self, warnings=(*self.warnings, text))
@@ -85,3 +92,34 @@ class LaunchPlan:
             "files": sorted(self.files),
             "warnings": list(self.warnings),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How one start of an agent is asked for; the same for a bound session and an unbound one."""
+
+    native: tuple[str, ...]
+    """What the caller passes on to the agent, as it was typed (R21)."""
+    directory: str
+    """The run's own directory, absolute: what files of the plan are made in."""
+    version: str
+    """What the agent said of itself; empty where it said nothing that can be read."""
+    session_id: str | None = None
+    """The native id that a new session is given, where the agent takes one."""
+    resume: str | None = None
+    """The native id of the session that is continued."""
+    prompt: str | None = None
+    """One headless turn; None: the agent's own terminal interface."""
+    read: Callable[[str], str | None] = field(default=lambda _: None)
+    """Gives the text of a person's file, beneath the plan's cwd if relative; None: cannot be read.
+    """
+
+    @property
+    def is_headless(self) -> bool:
+        """Tell whether one turn runs and its answer is printed."""
+        return self.prompt is not None
+
+    def is_at_least(self, *numbers: int) -> bool:
+        """Tell whether the agent's version is so new; one that cannot be read counts as new."""
+        own = tuple(int(part) for part in self.version.split(".") if part.isdigit())
+        return not own or own >= numbers
