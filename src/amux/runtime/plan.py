@@ -2,7 +2,7 @@
 
 Rule 1: a plan is only a description; composing one starts nothing and writes nothing.
 Rule 2: the environment is a map, so that no name stands twice (R25).
-Rule 3: a secret is in a file of the plan and never in argv; `shown` leaves out what files hold (R31).
+Rule 3: a secret is in a file of the run and never in argv; `shown` leaves out what files hold (R31).
 Rule 4: adapters are functions `plan -> plan`; they add, and refuse what they must not change.
 """
 
@@ -31,17 +31,21 @@ class Bound:
     asks_writes: bool
     command: tuple[str, ...]
     """How `amux` is started, absolutely; `mcp` is added to it for the server."""
+    ca_file: str = ""
+    """What proves a Hub that is reached by TLS; empty for the machine's own authorities."""
 
     @property
     def environment(self) -> dict[str, str]:
         """Give the names that the agent, and each of its amux servers, is started with."""
-        return {
+        names = {
             "AMUX_MEMORY_BINDING": self.binding,
             "AMUX_HUB": self.hub,
             "AMUX_CREDENTIAL_FILE": self.credential_file,
             "AMUX_SESSION": self.session,
             "AMUX_AGENT": self.agent_id,
         }
+        # A bound client reads no file of settings, which is where it stands otherwise.
+        return names | ({"AMUX_CA_FILE": self.ca_file} if self.ca_file else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +75,17 @@ class LaunchPlan:
         kept = {name: value for name, value in self.environment.items() if name not in names}
         return replace(self, environment=kept)
 
-    def with_file(self, path: str, text: str) -> "LaunchPlan":
-        """Add a file of the run."""
-        return replace(self, files={**self.files, path: text})
+    def with_file(self, name: str, text: str) -> "LaunchPlan":
+        """Add a file of the run; `path_of` says where it will be."""
+        return replace(self, files={**self.files, name: text})
+
+    def path_of(self, name: str) -> str:
+        """Tell where a file of the run is made: what may stand in argv."""
+        return f"{self.directory}/{name}"
+
+    def with_stdin(self, text: str) -> "LaunchPlan":
+        """Give text on standard input."""
+        return replace(self, stdin=text)
 
     def with_stdin(self, text: str) -> "LaunchPlan":
         """Say what is written to its standard input, which then ends."""
@@ -89,7 +101,7 @@ class LaunchPlan:
             "argv": list(self.argv),
             "environment": sorted(self.environment),
             "cwd": self.cwd,
-            "files": sorted(self.files),
+            "files": [self.path_of(name) for name in sorted(self.files)],
             "warnings": list(self.warnings),
         }
 

@@ -16,6 +16,7 @@ STATUSES = {
     4: "ask someone",
     5: "try later",
     6: "find out first what happened",
+    7: "not with this agent, or not so",
     130: "interrupted",
 }
 
