@@ -30,9 +30,16 @@ class Bound:
     form: Form
     asks_writes: bool
     command: tuple[str, ...]
-    """How `amux` is started, absolutely; `mcp` is added to it for the server."""
+    """How `amux` is started, absolutely."""
+    tools: tuple[str, ...]
+    """The tools that this session was given, by name: the same at each resume."""
     ca_file: str = ""
     """What proves a Hub that is reached by TLS; empty for the machine's own authorities."""
+
+    @property
+    def server(self) -> tuple[str, ...]:
+        """Give the command of the MCP server; the Hub is not asked again which tools there are."""
+        return (*self.command, "mcp", "--tools", "memory")
 
     @property
     def environment(self) -> dict[str, str]:
