@@ -63,7 +63,7 @@ class LaunchPlan:
     environment: Mapping[str, str]
     cwd: str
     files: Mapping[str, str] = field(default_factory=dict)
-    """Path in the run's own directory -> text; made 0600 before the start."""
+    """Path in the run's own directory, absolute -> text; made 0600 before the start."""
     stdin: str | None = None
     """What is typed for it: a headless prompt is in nobody's list of processes. None: a terminal.
     """
@@ -82,17 +82,9 @@ class LaunchPlan:
         kept = {name: value for name, value in self.environment.items() if name not in names}
         return replace(self, environment=kept)
 
-    def with_file(self, name: str, text: str) -> "LaunchPlan":
-        """Add a file of the run; `path_of` says where it will be."""
-        return replace(self, files={**self.files, name: text})
-
-    def path_of(self, name: str) -> str:
-        """Tell where a file of the run is made: what may stand in argv."""
-        return f"{self.directory}/{name}"
-
-    def with_stdin(self, text: str) -> "LaunchPlan":
-        """Give text on standard input."""
-        return replace(self, stdin=text)
+    def with_file(self, path: str, text: str) -> "LaunchPlan":
+        """Add a file of the run."""
+        return replace(self, files={**self.files, path: text})
 
     def with_stdin(self, text: str) -> "LaunchPlan":
         """Say what is written to its standard input, which then ends."""
@@ -108,7 +100,7 @@ class LaunchPlan:
             "argv": list(self.argv),
             "environment": sorted(self.environment),
             "cwd": self.cwd,
-            "files": [self.path_of(name) for name in sorted(self.files)],
+            "files": sorted(self.files),
             "warnings": list(self.warnings),
         }
 
