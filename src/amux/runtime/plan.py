@@ -2,7 +2,7 @@
 
 Rule 1: a plan is only a description; composing one starts nothing and writes nothing.
 Rule 2: the environment is a map, so that no name stands twice (R25).
-Rule 3: a secret is in a file of the run and never in argv; `shown` leaves out what files hold (R31).
+Rule 3: a secret is in a file of the run and never in argv; `shown` leaves out what files hold.
 Rule 4: adapters are functions `plan -> plan`; they add, and refuse what they must not change.
 """
 
