@@ -20,6 +20,8 @@ class Turn:
     def __init__(self, read: Callable[["Turn", dict[str, object]], list[Event]]) -> None:
         self._read = read
         self._calls: dict[str, tuple[str, object]] = {}
+        self.is_named = False
+        """Whether the native session was told already."""
         self.failure = ""
         """What went wrong, in the agent's words; a turn with one has no answer."""
         self.refused_step = ""
@@ -27,7 +29,10 @@ class Turn:
 
     def events(self, line: str) -> list[Event]:
         """Give what one line of output tells."""
-        said = parsed(line)
+        return self.tell(parsed(line))
+
+    def tell(self, said: dict[str, object]) -> list[Event]:
+        """Give what one message tells that was read already."""
         return self._read(self, said) if said else []
 
     def end(self) -> list[Event]:

@@ -31,6 +31,8 @@ HOOK_FILE = "subagent.json"
 TEXT_FILE = "append.md"
 SETTINGS_FILE = "settings.json"
 HEADLESS = ("-p", "--output-format", "stream-json", "--verbose")
+# With the stream Claude asks the model for its thinking in another form: not as a plain start.
+HEADLESS_UNBOUND = ("-p", "--output-format", "json")
 
 # Flags of Claude Code 2.1.332, as `claude --help` and its SDK name them.
 _ONE = (
@@ -110,7 +112,8 @@ def compose(plan: LaunchPlan, bound: Bound, start: Start) -> LaunchPlan:
 
 def compose_unbound(plan: LaunchPlan, start: Start) -> LaunchPlan:
     """Start it as it would start without amux, but for the id of its session."""
-    return _asked(plan.with_argv(*start.native), start) if _read(start) is not None else plan
+    _read(start)
+    return _asked(plan.with_argv(*start.native), start, HEADLESS_UNBOUND)
 
 
 def compose_sdk(plan: LaunchPlan, bound: Bound | None, start: Start, script: str) -> LaunchPlan:
@@ -295,7 +298,7 @@ def _hook_answer(bound: Bound) -> str:
     return _json({"hookSpecificOutput": told}) + "\n"
 
 
-def _asked(plan: LaunchPlan, start: Start) -> LaunchPlan:
+def _asked(plan: LaunchPlan, start: Start, headless: tuple[str, ...] = HEADLESS) -> LaunchPlan:
     """Name the session, and give the prompt if there is one."""
     if start.resume:
         plan = plan.with_argv("--resume", start.resume)
@@ -303,7 +306,7 @@ def _asked(plan: LaunchPlan, start: Start) -> LaunchPlan:
         plan = plan.with_argv("--session-id", start.session_id)
     if start.prompt is None:
         return plan
-    return plan.with_argv(*HEADLESS).with_stdin(start.prompt)
+    return plan.with_argv(*headless).with_stdin(start.prompt)
 
 
 def _is_long(text: str) -> bool:
@@ -320,6 +323,7 @@ def _json(value: object) -> str:
 def _said(turn: Turn, said: dict[str, object]) -> list[Event]:
     match said.get("type"):
         case "system" if said.get("subtype") == "init":
+            turn.is_named = True
             return [timeline.native(str(said.get("session_id")))]
         case "assistant":
             for block in _blocks(said, "tool_use"):
@@ -327,15 +331,22 @@ def _said(turn: Turn, said: dict[str, object]) -> list[Event]:
         case "user":
             results = [_ended(turn, block) for block in _blocks(said, "tool_result")]
             return [event for events in results for event in events]
-        case "result" if said.get("is_error"):
-            turn.failure = str(said.get("result") or said.get("subtype"))
         case "result":
-            return [timeline.answer(str(said.get("result") or ""))]
+            return _answered(turn, said)
         case "amux_refused":
             turn.refused_step, turn.failure = "sidecar", str(said.get("cause"))
         case _:
             pass
     return []
+
+
+def _answered(turn: Turn, said: Mapping[str, object]) -> list[Event]:
+    text, name = str(said.get("result") or ""), str(said.get("session_id"))
+    told = [] if turn.is_named else [timeline.native(name)]
+    if said.get("is_error"):
+        turn.failure = text or str(said.get("subtype"))
+        return told
+    return [*told, timeline.answer(text)]
 
 
 def _ended(turn: Turn, block: Mapping[str, object]) -> list[Event]:

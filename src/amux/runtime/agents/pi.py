@@ -176,10 +176,12 @@ def _agent_folder(environment: Mapping[str, str]) -> str:
 
 def _extension(bound: Bound) -> str:
     command, *arguments = bound.server
+    # Pi reads `$NAME` in these as the value of a variable.
+    environment = {name: value.replace("$", "$$") for name, value in bound.environment.items()}
     entry = {
         "command": command,
         "args": arguments,
-        "env": bound.environment,
+        "env": environment,
         "exposure": "direct",
     }
     spelled = json.dumps(entry, ensure_ascii=True)
@@ -212,7 +214,7 @@ def _said(turn: Turn, said: dict[str, object]) -> list[Event]:
             content = result.get("content") if isinstance(result, dict) else None
             is_error = bool(said.get("isError"))
             return turn.ended(str(said.get("toolCallId")), _plain(content), is_error=is_error)
-        case "agent_end":
+        case "agent_end" if not said.get("willRetry"):
             return _answered(turn, said.get("messages"))
         case _:
             pass
@@ -226,6 +228,7 @@ def _answered(turn: Turn, messages: object) -> list[Event]:
     if last.get("stopReason") in ("error", "aborted"):
         turn.failure = str(last.get("errorMessage") or last.get("stopReason"))
         return []
+    turn.failure = ""
     return [timeline.answer(_plain(last.get("content")))]
 
 
