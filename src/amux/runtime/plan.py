@@ -56,6 +56,20 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How a headless turn begins in an agent that is spoken with, and not just started (R14)."""
+
+    cwd: str
+    developer_instructions: str
+    tools: tuple[str, ...]
+    """Of amux's server; all must be there before the turn."""
+    resume: str | None
+    approval_policy: str | None
+    """None: what the person's configuration says."""
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
     """One process to start."""
 
@@ -67,6 +81,8 @@ class LaunchPlan:
     stdin: str | None = None
     """What is typed for it: a headless prompt is in nobody's list of processes. None: a terminal.
     """
+    opening: Opening | None = None
+    """What is said to it; None where it is not spoken with."""
     warnings: tuple[str, ...] = ()
 
     def with_argv(self, *words: str) -> "LaunchPlan":
@@ -89,6 +105,10 @@ class LaunchPlan:
     def with_stdin(self, text: str) -> "LaunchPlan":
         """Say what is written to its standard input, which then ends."""
         return replace(self, stdin=text)
+
+    def with_opening(self, opening: Opening) -> "LaunchPlan":
+        """Say how the conversation with it begins."""
+        return replace(self, opening=opening)
 
     def with_warning(self, text: str) -> "LaunchPlan":
         """Add something that a person should know."""
