@@ -1,6 +1,7 @@
 """Claude Code with memory: what it is given, what it keeps, and what it never sees."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from amux.runtime import protocol
 from tests.support import agents
 from tests.support.agents import Place, hashes
 from tests.support.hub import RunningHub
-from tests.support.launched import Conversation, Launcher, extends, plain
+from tests.support.launched import Conversation, Launcher, Listener, extends, plain
 from tests.support.model_server import REVISION, Asked, ModelServer, say, use
 
 pytestmark = [pytest.mark.slow, pytest.mark.agents]
@@ -239,3 +240,178 @@ def test_settings_elsewhere_neither_switch_native_memory_on_nor_redirect(
     for name in (OFF, "AMUX_HUB", "AMUX_MEMORY_BINDING", "hooks"):
         assert name in warnings
     assert str(path) in warnings
+
+
+EVERY = [
+    use("memory_search", query="notes"),
+    use("memory_get", path="MEMORY.md"),
+    use("memory_upsert", path="MEMORY.md", content="# Notes\n", expected_revision="absent"),
+    use("memory_forget", path="MEMORY.md", expected_revision=REVISION),
+    say("done"),
+]
+
+
+def test_headless_calls_run_under_the_default_approval(
+    launcher: Launcher, model: ModelServer
+) -> None:
+    model.scripts["every"] = EVERY
+    ran = launcher.claude(agents.claude()).run("please @play every")
+    assert ran.answer == "done"
+    assert [one["outcome"] for one in ran.of("tool")] == ["ok"] * 4
+
+
+def test_with_ask_writes_reading_runs_and_writing_is_the_users_policy(
+    launcher: Launcher, model: ModelServer, hub: RunningHub
+) -> None:
+    model.scripts["every"] = EVERY
+    ran = launcher.claude(agents.claude(), asks_writes=True).run("please @play every")
+    assert ran.answer == "done"
+    outcomes = [one["outcome"] for one in ran.of("tool")]
+    assert outcomes == ["ok", "ok", "error", "error"]
+    assert not (hub.memory_dir / "MEMORY.md").exists()
+    own = launcher.claude(agents.claude(), asks_writes=True)
+    allowed = ("--allowedTools", "mcp__amux__memory_upsert")
+    ran = own.run("please @play every", *allowed)
+    assert [one["outcome"] for one in ran.of("tool")] == ["ok", "ok", "ok", "error"]
+    assert (hub.memory_dir / "MEMORY.md").exists()
+
+
+@pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
+def test_a_sub_agent_is_told_what_its_session_was_told(
+    is_bound: bool, launcher: Launcher, model: ModelServer
+) -> None:
+    child = {"description": "child", "prompt": "@play child", "subagent_type": "general-purpose"}
+    model.scripts["parent"] = [use("Agent", **child), say("done")]
+    model.scripts["child"] = (
+        [use("memory_search", query="notes"), say("found")] if is_bound else [say("nothing")]
+    )
+    session = launcher.claude(agents.claude(), is_bound=is_bound)
+    # The child runs in the background; its end is one more turn, which the script leaves open.
+    assert session.run("please @play parent", "--allowedTools", "Agent").answer in ("done", "ok")
+    asked = model.of("child")
+    assert asked
+    for one in asked:
+        assert one.count("# Memory (amux)") == int(is_bound)
+        assert bool(own_tools(one)) is is_bound
+        if is_bound:
+            assert one.count(json.dumps(TEXT)[1:-1]) or one.where("Do not search for ordinary")
+    if is_bound:
+        assert '"hits":[]' in asked[-1].results[-1].replace(" ", "")
+
+
+@pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
+def test_clear_stays_in_the_session_and_a_fork_has_the_state_of_its_parent(
+    is_bound: bool, launcher: Launcher, model: ModelServer
+) -> None:
+    session = launcher.claude(agents.claude(), is_bound=is_bound)
+    with Conversation(session) as talk:
+        first = talk.say("please @play hello")["session_id"]
+        talk.say("/clear")
+        later = talk.say("please @play hello")["session_id"]
+    assert first == session.native_id != later
+    session.native_id = later
+    assert session.run("again @play hello").answer == "hello"
+    # What a person may do without amux: the fork of a session.
+    fork = [str(session.command), "-p", "--resume", first, "--fork-session"]
+    words = list(session.run("once more @play hello").plan.argv[1:]) if is_bound else []
+    if is_bound:
+        at = words.index("--resume")
+        words = [*words[:at], *words[at + 2 :]]
+    done = session.place.run(*fork, *words, stdin=b"forked @play hello")
+    assert done.returncode == 0, done.stderr
+    assert len(loop(model)) >= 4
+    for one in loop(model):
+        assert is_told(one) is is_bound
+        assert bool(own_tools(one)) is is_bound
+
+
+def test_a_turn_that_needs_no_history_asks_the_hub_nothing(
+    launcher: Launcher, model: ModelServer, place: Place
+) -> None:
+    session = launcher.claude(agents.claude())
+    assert session.bound is not None
+    with Listener(place.root / "silent.sock") as silent:
+        session.bound = replace(session.bound, hub=silent.path)
+        assert session.run("please @play hello").answer == "hello"
+        assert session.run("again @play hello").answer == "hello"
+        assert silent.count == 0
+    # One request a turn: nothing is added before it, after it, or beside it.
+    assert [(one.script, one.step) for one in loop(model)] == [("hello", 0)] * 2
+    assert [len(one.items) for one in loop(model)] == sorted(len(one.items) for one in loop(model))
+
+
+def test_after_bound_runs_a_plain_start_is_what_it_was_before(
+    launcher: Launcher, model: ModelServer, place: Place
+) -> None:
+    plant(place)
+    (place.claude_home / "CLAUDE.md").write_text("OWN-CLAUDE-MD\n")
+    (place.claude_home / "settings.json").write_text('{"env": {"OWN": "1"}}\n')
+    (place.work / "CLAUDE.md").write_text("PROJECT-CLAUDE-MD\n")
+    command = str(place.program("claude", agents.claude()))
+
+    def plainly() -> object:
+        assert place.run(command, "-p", "please @play hello").returncode == 0
+        return _comparable(loop(model)[-1])
+
+    plainly()  # what Claude itself writes at its first start is there
+    before, files = plainly(), kept_files(place)
+    session = launcher.claude(agents.claude())
+    assert session.run("please @play save").answer == "saved"
+    assert session.run("again @play hello").answer == "hello"
+    assert loop(model)[-1].where("OWN-CLAUDE-MD")
+    assert loop(model)[-1].where("PROJECT-CLAUDE-MD")
+    assert kept_files(place) == files
+    assert plainly() == before
+    assert "amux" not in json.dumps(loop(model)[-1].body)
+
+
+def kept_files(place: Place) -> dict[str, str]:
+    """Name the user's own files by what they hold; what Claude itself writes is left out."""
+    found = hashes(place.claude_home, place.work)
+    known = json.loads((place.home / ".claude.json").read_text())
+    projects = known.get("projects", {})
+    servers = [known.get("mcpServers"), projects.get(str(place.work), {}).get("mcpServers")]
+    own = ("CLAUDE.md", "settings.json", "/memory/")
+    return {path: name for path, name in found.items() if any(part in path for part in own)} | {
+        "servers": json.dumps(servers)
+    }
+
+
+@pytest.mark.parametrize("kib", [101, 1024])
+def test_a_text_that_is_too_long_for_an_argument_goes_by_file(
+    kib: int, launcher: Launcher, model: ModelServer, place: Place
+) -> None:
+    own = ("OWN-START " + "lorem ipsum " * (kib * 1024 // 12))[: kib * 1024]
+    (place.work / "own.md").write_text(own)
+    session = launcher.claude(agents.claude())
+    for prompt in ("please @play hello", "again @play hello"):
+        assert session.run(prompt, "--append-system-prompt-file", "own.md").answer == "hello"
+    for one in loop(model):
+        assert is_told(one)
+        assert own in one.body["system"][2]["text"]
+    assert plain(loop(model)[0].body["system"][1:]) == plain(loop(model)[1].body["system"][1:])
+
+
+def test_no_secret_is_in_a_command_line_or_an_event(launcher: Launcher, model: ModelServer) -> None:
+    model.scripts["hold"] = [use("memory_get", path="MEMORY.md"), say("done")]
+    session = launcher.claude(agents.claude())
+    assert session.bound is not None
+    secret = Path(session.bound.credential_file).read_text()
+    seen: list[bytes] = []
+    with Conversation(session) as talk:
+        talk.say("please @play hold")
+        seen += [path.read_bytes() for path in command_lines(talk.pid)]
+    assert len(seen) >= 2  # Claude and its server
+    assert not [line for line in seen if secret.encode() in line]
+    ran = session.run("again @play hold")
+    assert secret not in json.dumps([dict(event.data) for event in ran.events])
+    assert secret not in json.dumps(ran.plan.shown())
+
+
+def command_lines(pid: int) -> list[Path]:
+    """Name the command lines of a process and of what it has started."""
+    found = [Path(f"/proc/{pid}/cmdline")]
+    children = Path(f"/proc/{pid}/task").glob("*/children")
+    for child in {int(one) for path in children for one in path.read_text().split()}:
+        found += command_lines(child)
+    return found

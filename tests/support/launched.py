@@ -6,7 +6,9 @@ Rule 2: a session keeps its Bound for all of its runs; a resume passes the same 
 
 import json
 import os
+import socket
 import subprocess
+import threading
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -267,3 +269,33 @@ def plain(value: Any) -> Any:
 def extends(longer: Iterable[Any], shorter: Iterable[Any]) -> bool:
     """Tell whether one conversation begins with the whole other one."""
     return all(plain(a) == plain(b) for a, b in zip(longer, shorter, strict=False))
+
+
+class Listener:
+    """A socket where a Hub would be, that counts who comes and says nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        self.count = 0
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(self.path)
+        self._socket.listen()
+        self._thread = threading.Thread(target=self._accept)
+
+    def __enter__(self) -> "Listener":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+    def _accept(self) -> None:
+        try:
+            while True:
+                taken, _ = self._socket.accept()
+                self.count += 1
+                taken.close()
+        except OSError:
+            return

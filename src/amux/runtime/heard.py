@@ -2,7 +2,8 @@
 
 Rule 1: a call is told when its outcome is known; one that never ends is told at the end.
 Rule 2: a line that is not understood tells nothing; an agent may say more tomorrow.
-Rule 3: the answer is told once, by the line that ends the turn.
+Rule 3: the answer is told once, at the end: an agent may answer again when something that it left
+        to run in the background is done.
 """
 
 import json
@@ -20,6 +21,7 @@ class Turn:
     def __init__(self, read: Callable[["Turn", dict[str, object]], list[Event]]) -> None:
         self._read = read
         self._calls: dict[str, tuple[str, object]] = {}
+        self._answer: str | None = None
         self.is_named = False
         """Whether the native session was told already."""
         self.failure = ""
@@ -36,9 +38,18 @@ class Turn:
         return self._read(self, said) if said else []
 
     def end(self) -> list[Event]:
-        """Give the calls whose outcome nobody told."""
+        """Give the calls whose outcome nobody told, and the answer."""
         calls, self._calls = self._calls, {}
-        return [timeline.tool(name, UNKNOWN, arguments) for name, arguments in calls.values()]
+        told = [timeline.tool(name, UNKNOWN, arguments) for name, arguments in calls.values()]
+        return told if self._answer is None else [*told, timeline.answer(self._answer)]
+
+    def answered(self, text: str) -> None:
+        """Note an answer; a later one takes its place, and that of a failure."""
+        self._answer, self.failure = text, ""
+
+    def failed(self, text: str) -> None:
+        """Note what went wrong, in the place of an answer."""
+        self._answer, self.failure = None, text
 
     def began(self, id: str, name: str, arguments: object) -> None:  # noqa: A002 - its name
         """Note a call whose outcome will follow."""

@@ -341,12 +341,15 @@ def _said(turn: Turn, said: dict[str, object]) -> list[Event]:
 
 
 def _answered(turn: Turn, said: Mapping[str, object]) -> list[Event]:
-    text, name = str(said.get("result") or ""), str(said.get("session_id"))
-    told = [] if turn.is_named else [timeline.native(name)]
+    text = str(said.get("result") or "")
     if said.get("is_error"):
-        turn.failure = text or str(said.get("subtype"))
-        return told
-    return [*told, timeline.answer(text)]
+        turn.failed(text or str(said.get("subtype")))
+    else:
+        turn.answered(text)
+    if turn.is_named:
+        return []
+    turn.is_named = True
+    return [timeline.native(str(said.get("session_id")))]
 
 
 def _ended(turn: Turn, block: Mapping[str, object]) -> list[Event]:

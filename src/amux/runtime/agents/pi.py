@@ -215,21 +215,20 @@ def _said(turn: Turn, said: dict[str, object]) -> list[Event]:
             is_error = bool(said.get("isError"))
             return turn.ended(str(said.get("toolCallId")), _plain(content), is_error=is_error)
         case "agent_end" if not said.get("willRetry"):
-            return _answered(turn, said.get("messages"))
+            _answered(turn, said.get("messages"))
         case _:
             pass
     return []
 
 
-def _answered(turn: Turn, messages: object) -> list[Event]:
+def _answered(turn: Turn, messages: object) -> None:
     last = messages[-1] if isinstance(messages, list) and messages else None
     if not isinstance(last, dict) or last.get("role") != "assistant":
-        return []
+        return
     if last.get("stopReason") in ("error", "aborted"):
-        turn.failure = str(last.get("errorMessage") or last.get("stopReason"))
-        return []
-    turn.failure = ""
-    return [timeline.answer(_plain(last.get("content")))]
+        turn.failed(str(last.get("errorMessage") or last.get("stopReason")))
+    else:
+        turn.answered(_plain(last.get("content")))
 
 
 def _plain(content: object) -> str:
