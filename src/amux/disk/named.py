@@ -116,6 +116,11 @@ def is_locked(path: str) -> bool:
     return False
 
 
+def absolute(path: str) -> str:
+    """Give a path from the root; where we stand is asked once."""
+    return os.path.abspath(path)
+
+
 def exists(path: str) -> bool:
     """Tell whether something is there; a link counts, wherever it leads."""
     return os.path.lexists(path)

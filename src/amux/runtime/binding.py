@@ -9,7 +9,7 @@ Rule 3: the credential lives as long as its run: renewed while the process lives
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,6 +20,8 @@ from amux.runtime.context import Context
 
 SECONDS = 3.0  # for the binding and the start of a Hub together (R3), and for a renewal (R7)
 RENEW_SECONDS = 60 * 60  # a credential lives 12 hours (M67)
+AGAIN_SECONDS = 10 * 60  # after a renewal that failed: there are hours left
+MISSING_SECONDS = 1.0  # between attempts to get one at all: an agent may be waiting for it
 LOOK_SECONDS = 60.0  # a machine that slept has missed a renewal that the wall clock still tells
 
 _NOBODY = ("FileNotFoundError", "ConnectionRefusedError")  # what `connect` fails with then
@@ -33,7 +35,8 @@ class IsBound:
     principal: str | None
     credential: str
     hub: str
-    ca_file: str
+    cause: str = ""
+    reason: str = ""
 
     @property
     def outcome(self) -> str:
@@ -110,12 +113,29 @@ def end(ctx: Context, session: str) -> None:
     _client(ctx, SECONDS).ask("end", {"session": session})
 
 
+def end_if_known(ctx: Context, session: str) -> None:
+    """Revoke what a Hub may have minted, if it can be asked."""
+    with suppress(AmuxError):
+        end(ctx, session)
+
+
 @contextmanager
-def kept_alive(ctx: Context, session: str, warn: Callable[[AmuxError], None]) -> Iterator[None]:
-    """Renew a session's credential while the block runs."""
+def kept_alive(
+    ctx: Context,
+    session: str,
+    renewed: Callable[[str], None] | None,
+    warn: Callable[[AmuxError], None],
+) -> Iterator[None]:
+    """Renew a session's credential while the block runs.
+
+    With `renewed`, a resumed session still has to get one: that is tried until it is had, and
+    given to `renewed`.
+    """
     ended = threading.Event()
 
     def keep() -> None:
+        if renewed is not None and not _had(ctx, session, renewed, ended):
+            return
         due = ctx.wall() + RENEW_SECONDS
         while not ended.wait(LOOK_SECONDS):
             if ctx.wall() < due:
@@ -125,7 +145,7 @@ def kept_alive(ctx: Context, session: str, warn: Callable[[AmuxError], None]) ->
                 due = ctx.wall() + RENEW_SECONDS
             except AmuxError as refusal:
                 warn(refusal)
-                due = ctx.wall() + RENEW_SECONDS / 6  # again in ten minutes: there are hours left
+                due = ctx.wall() + AGAIN_SECONDS
 
     thread = threading.Thread(target=keep, name="renewal", daemon=True)
     thread.start()
@@ -134,6 +154,20 @@ def kept_alive(ctx: Context, session: str, warn: Callable[[AmuxError], None]) ->
     finally:
         ended.set()
         thread.join(SECONDS)
+
+
+def _had(
+    ctx: Context, session: str, renewed: Callable[[str], None], ended: threading.Event
+) -> bool:
+    """Ask for a credential until it is had; False where the run ended before."""
+    while not ended.wait(MISSING_SECONDS):
+        with suppress(AmuxError, OSError):
+            answer = _client(ctx, SECONDS).ask("renew", {"session": session, "resume": True})
+            credential = answer.value().get("credential")
+            if isinstance(credential, str):
+                renewed(credential)
+                return True
+    return False
 
 
 def _ask(
@@ -184,13 +218,11 @@ def _bound(ctx: Context, answer: dict[str, object]) -> Outcome:
             may_be_bound=True,
         )
     principal = answer.get("principal")
-    connection = ctx.config.connection
     return IsBound(
         binding=binding,
         principal=principal if isinstance(principal, str) else None,
         credential=credential,
-        hub=connection.address.text,
-        ca_file=connection.ca_file,
+        hub=ctx.config.connection.address.text,
     )
 
 

@@ -18,8 +18,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import amux
 from amux.client import Client
@@ -29,6 +31,7 @@ from amux.runtime.context import Settings
 START_SECONDS = 5.0  # a start is waited for so long (M53)
 PAUSE_SECONDS = 0.02  # between looks at a start that is not ours
 GRACE_SECONDS = 5.0  # for a child that was told to end: agents save their state first
+LINE_MAX_BYTES = 32 * 1024 * 1024  # a tool's result may hold a picture
 SAID_MAX_BYTES = 64 * 1024  # a dying Hub's last words: a refusal, or a traceback
 _HUB_MODULE = "serve.py"  # the Hub's side; a zipapp holds the agent's side only
 # -P: a folder named `amux` where somebody happens to stand is not this program.
@@ -161,6 +164,34 @@ class Child:
         """Send a signal; one that has ended gets none."""
         self._process.send_signal(number)
 
+    def read(self, size: int) -> bytes:
+        """Read some bytes of what it says; none at the end."""
+        return os.read(self.stdout.fileno(), size) if self.stdout is not None else b""
+
+    def write(self, data: bytes) -> int:
+        """Write some bytes to its standard input; tell how many."""
+        return os.write(self.stdin.fileno(), data) if self.stdin is not None else 0
+
+    def feed(self, text: str) -> None:
+        """Write all of its standard input, beside whatever else is done; its end is told."""
+        threading.Thread(target=self._feed, args=(text,), name="input", daemon=True).start()
+
+    def lines(self) -> Iterator[str]:
+        """Give the lines that it says, until it says no more; too long a one is passed over."""
+        rest, is_skipping = bytearray(), False
+        while chunk := self.read(65536):
+            *ends, last = chunk.split(b"\n")
+            for end in ends:
+                rest += end
+                if not is_skipping:
+                    yield rest.decode("utf-8", "replace")
+                rest, is_skipping = bytearray(), False
+            rest += last
+            if len(rest) > LINE_MAX_BYTES:
+                rest, is_skipping = bytearray(), True
+        if rest and not is_skipping:
+            yield rest.decode("utf-8", "replace")
+
     def wait(self, seconds: float | None = None) -> int | None:
         """Wait for its end, and give its exit status as shells count; None if it goes on."""
         try:
@@ -188,6 +219,15 @@ class Child:
                 _close(pipe)
         return _as_shells_count(self._process.wait())
 
+    def _feed(self, text: str) -> None:
+        if self.stdin is None:
+            return
+        with suppress(OSError, ValueError):  # an agent need not read what it was given
+            rest = text.encode("utf-8", "surrogateescape")
+            while rest:
+                rest = rest[self.write(rest) :]
+        _close(self.stdin)
+
     def _signal(self, number: int) -> None:
         try:
             is_leader = os.getpgid(self.pid) == self.pid
@@ -206,14 +246,16 @@ def spawn(
     *,
     has_pipes: bool,
     keeps_stderr: bool = False,
+    is_quiet: bool = False,
     own_group: bool = False,
 ) -> Child:
     """Start an agent on this terminal, or with pipes for what it reads and says.
 
-    `keeps_stderr` gives a pipe for its complaints too; `own_group` keeps the terminal's Ctrl-C
-    from it. Raises `OSError` where it cannot be started.
+    Its complaints go where ours go, to a pipe too with `keeps_stderr`, or nowhere with `is_quiet`;
+    `own_group` keeps the terminal's Ctrl-C from it. Raises `OSError` where it cannot be started.
     """
     pipe = subprocess.PIPE if has_pipes else None
+    complaints = subprocess.DEVNULL if is_quiet else None
     return Child(
         subprocess.Popen(
             list(argv),
@@ -221,7 +263,7 @@ def spawn(
             cwd=cwd,
             stdin=pipe,
             stdout=pipe,
-            stderr=subprocess.PIPE if keeps_stderr else None,
+            stderr=subprocess.PIPE if keeps_stderr else complaints,
             bufsize=0,
             process_group=0 if own_group else None,
         )

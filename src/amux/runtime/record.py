@@ -64,6 +64,9 @@ class StartState:
     verbs: str
     isolation: str
     via: str
+    native_args: tuple[str, ...]
+    """What the caller passes on to the agent, at each resume again: the prefix hangs on it (R22).
+    """
     cwd: str
     created: str
 
@@ -125,7 +128,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "native": (str, NoneType), "binding": (str, NoneType), "hub": str,
     "protocol": (dict, NoneType), "form": (str, NoneType), "tools": (list, NoneType),
     "table_version": (int, NoneType), "asks_writes": bool, "verbs": str, "isolation": str,
-    "via": str, "cwd": str, "created": str,
+    "via": str, "native_args": list, "cwd": str, "created": str,
 }  # fmt: skip
 
 
@@ -175,14 +178,17 @@ def _start(found: Mapping[str, object]) -> StartState:
         not isinstance(found[name], kind) for name, kind in _KINDS.items()
     ):
         raise corrupt("its start state is not as this release writes it")
-    return StartState(**{**found, "protocol": _protocol(found["protocol"]), **_tools(found)})  # type: ignore[arg-type]
+    lists = {name: _texts(found[name]) for name in ("tools", "native_args")}
+    read = {**found, **lists, "protocol": _protocol(found["protocol"])}
+    return StartState(**read)  # type: ignore[arg-type]
 
 
-def _tools(found: Mapping[str, object]) -> dict[str, object]:
-    tools = found["tools"]
-    if tools is not None and not _are_texts(tools):
-        raise corrupt("its tools are no names")
-    return {"tools": tuple(tools) if isinstance(tools, list) else None}
+def _texts(found: object) -> tuple[str, ...] | None:
+    if found is None:
+        return None
+    if not isinstance(found, list) or not _are_texts(found):
+        raise corrupt("a list of texts holds something else")
+    return tuple(found)
 
 
 def _protocol(found: object) -> Protocol | None:
