@@ -165,13 +165,12 @@ class Place:
         (self.pi_home / "models.json").write_text(json.dumps(models))
 
     def _add_amux(self) -> None:
-        """Put this very amux on the PATH, as an installation would."""
-        source = os.environ.get("PYTHONPATH", "")
+        """Put this very amux on the PATH, as an installation would: it is started by its name."""
+        source = os.environ.get("PYTHONPATH", "").split(":") if "PYTHONPATH" in os.environ else []
         command = self.bin / "amux"
         command.write_text(
-            "#!/bin/sh\n"
-            + (f'PYTHONPATH="{source}" export PYTHONPATH\n' if source else "")
-            + f'exec "{sys.executable}" -P -m amux "$@"\n'
+            f"#!{sys.executable}\nimport sys\nsys.path[:1] = {source!r}\n"
+            "from amux.app import main\nsys.exit(main())\n"
         )
         command.chmod(0o755)
 
