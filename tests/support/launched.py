@@ -38,6 +38,7 @@ class Ran:
     plan: LaunchPlan
     events: tuple[Event, ...]
     failure: str
+    refused_step: str
 
     def of(self, kind: str) -> list[dict[str, object]]:
         """Give the data of the events of one kind."""
@@ -121,6 +122,7 @@ class Session:
             plan=plan,
             events=(*events, *turn.end()),
             failure=turn.failure,
+            refused_step=turn.refused_step,
         )
 
     def _read(self, path: str) -> str | None:
