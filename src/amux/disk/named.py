@@ -101,6 +101,14 @@ def identity(path: str) -> str:
     return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
 
 
+def names_in(directory: str) -> list[str]:
+    """List what stands in a directory, as paths; nothing where there is none to read."""
+    try:
+        return [os.path.join(directory, name) for name in sorted(os.listdir(directory))]
+    except OSError:
+        return []
+
+
 def is_locked(path: str) -> bool:
     """Tell whether some process holds the lock of a file."""
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from amux.core import home
 from amux.disk import named
-from amux.errors import AmuxError, LaunchRefused
+from amux.errors import AmuxError, Internal, LaunchRefused
 from amux.runtime import adapters, probe, process, protocol
 from amux.runtime.context import Context
 from amux.runtime.effective import Effective
@@ -67,15 +67,7 @@ def compose(
 ) -> Composed:
     """Make the plan of one run; refuses native arguments by the adapter's table (R21)."""
     plan = LaunchPlan(argv=(program,), environment=environment(ctx, state), cwd=state.cwd)
-    start = Start(
-        native=state.native_args,
-        directory=named.join(_directory(ctx, state), home.FILES_DIR),
-        version=version,
-        session_id=None,
-        resume=resume,
-        prompt=prompt,
-        read=lambda path: _read(state.cwd, path),
-    )
+    start = _start(ctx, state, version, resume=resume, prompt=prompt)
     if resume is None:
         state, start = _new(ctx, state, agent, plan, start, tools)
     bound = _bound(ctx, state)
@@ -92,11 +84,44 @@ def compose(
     return Composed(plan=plan, state=state, prompt=prompt, notes=notes)
 
 
+def asked_of_codex(
+    ctx: Context,
+    state: StartState,
+    agent: Agent,
+    program: str,
+    version: str,
+    environment: dict[str, str],
+    tools: Tools,
+) -> tuple[LaunchPlan, Bound, Start]:
+    """Give what the probe of Codex is made from, in an environment of the caller's (R32)."""
+    plan = LaunchPlan(argv=(program,), environment=environment, cwd=state.cwd)
+    start = _start(ctx, state, version, resume=None, prompt=None)
+    state, start = _new(ctx, state, agent, plan, start, tools)
+    bound = _bound(ctx, state)
+    if bound is None:
+        raise Internal("a bound session was to be imagined")
+    return plan, bound, start
+
+
 def with_tools(state: StartState, tools: Tools) -> StartState:
     """Give a resumed session tools that can be served: its own, if they still are (R6)."""
     if state.tools is None or set(state.tools) <= set(tools.names):
         return state
     return replace(state, tools=tools.names, table_version=tools.version)
+
+
+def _start(
+    ctx: Context, state: StartState, version: str, *, resume: str | None, prompt: str | None
+) -> Start:
+    return Start(
+        native=state.native_args,
+        directory=named.join(_directory(ctx, state), home.FILES_DIR),
+        version=version,
+        session_id=None,
+        resume=resume,
+        prompt=prompt,
+        read=lambda path: _read(state.cwd, path),
+    )
 
 
 def _new(

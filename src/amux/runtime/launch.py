@@ -121,20 +121,22 @@ def resume(
 def dry_run(ctx: Context, asked: Asked, tools: Tools) -> dict[str, object]:
     """Say what would be started if memory is on; binds, starts and writes nothing."""
     agent, program, cwd = _found(ctx, asked)
-    is_unbound = asked.memory == "off" or not agent.has_memory
-    outcome: Outcome = (
-        IsOff(cause="", reason="")
-        if is_unbound
-        else IsBound(binding="amux1:HUB:SCOPE", principal=None, credential="", hub="HUB")
-    )
     programs = Programs(ctx.config.home)
-    state = _state(ctx, asked, agent, outcome, session="s-000000000000", cwd=cwd)
+    state = imagined(ctx, replace(asked, cwd=cwd), agent)
     state = replace(state, agent_version=programs.known_version(program) or "")
     made = composing.compose(
         ctx, state, agent, program, programs, version=state.agent_version,
         prompt=asked.prompt, resume=None, tools=tools, is_dry=True,
     )  # fmt: skip
-    return {"agent": agent.name, "memory": outcome.outcome, **made.plan.shown()}
+    return {"agent": agent.name, "memory": state.outcome, **made.plan.shown()}
+
+
+def imagined(ctx: Context, asked: Asked, agent: Agent) -> StartState:
+    """Give the start state of a session that is bound if it may be; nobody is asked."""
+    outcome: Outcome = IsOff(cause="", reason="")
+    if asked.memory != "off" and agent.has_memory:
+        outcome = IsBound(binding="amux1:HUB:SCOPE", principal=None, credential="", hub="HUB")
+    return _state(ctx, asked, agent, outcome, session="s-000000000000", cwd=asked.cwd)
 
 
 # --- the steps -----------------------------------------------------------------------------------

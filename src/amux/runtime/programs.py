@@ -27,8 +27,9 @@ _VERSION = re.compile(rb"(?<![0-9.])([0-9]{1,6}(?:\.[0-9]{1,6}){1,3})")
 class Programs:
     """What is known of the programs of this machine, in one AMUX_HOME."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, keeps: bool = True) -> None:
         self._path = path
+        self._keeps = keeps
         self._known: dict[str, object] | None = None
 
     def look(self, key: str) -> object | None:
@@ -41,6 +42,8 @@ class Programs:
         for name in list(known)[: max(0, len(known) - KEPT + 1)]:
             del known[name]
         self._known = {**known, key: value}
+        if not self._keeps:
+            return
         try:
             root = Root.create(named.join(self._path, home.RUN_DIR))
             try:

@@ -69,15 +69,15 @@ class Run:
 
     def note(self, event: Event) -> None:
         """Add to the timeline; a native session is added to the record too."""
-        at = datetime.fromtimestamp(self.ctx.wall(), UTC)
-        self.sessions.log(self.session, event, at=at, run=self.record.runs)
-        if event.kind != "native":
-            return
-        changed = self.record.with_native(str(event.data.get("id")))
-        if changed != self.record:
+        if event.kind == "native":
+            changed = self.record.with_native(str(event.data.get("id")))
+            if changed == self.record:
+                return
             self.record = changed
             with suppress(NotSaved):  # it costs a native id, never the run
                 self.sessions.write(changed)
+        at = datetime.fromtimestamp(self.ctx.wall(), UTC)
+        self.sessions.log(self.session, event, at=at, run=self.record.runs)
 
     def warn(self, text: str) -> None:
         """Tell a person something now, and once more when a terminal is given back."""
