@@ -44,13 +44,20 @@ def codex_effective(plan: LaunchPlan, bound: Bound, start: Start, programs: Prog
 
 
 def codex_threads(plan: LaunchPlan, since: float) -> list[str]:
-    """Name the threads that began in a plan's directory since a time, the oldest first."""
+    """Name the threads that a terminal began in a plan's directory since a time, oldest first.
+
+    Best effort: what is not found can be named by a person. `plan` may be the terminal's own.
+    """
     try:
-        with _server(plan.with_argv("app-server", *codex.off())) as server:
+        with _server(_bare(plan).with_argv("app-server", *codex.off())) as server:
             server.introduce()
             return conversation.threads(server, plan.cwd, since)
     except (Gone, Refused, OSError):
         return []
+
+
+def _bare(plan: LaunchPlan) -> LaunchPlan:
+    return replace(plan, argv=plan.argv[:1])
 
 
 def _asked(plan: LaunchPlan, bound: Bound, start: Start, asked: LaunchPlan) -> Effective:
@@ -71,7 +78,8 @@ def _read(asked: LaunchPlan, plan: LaunchPlan) -> Effective:
         # Merged with an entry of another transport, our own server is no valid configuration.
         # What stands there is told by one that is asked without it.
         with suppress(Gone, Refused, OSError):
-            codex.require_own(_effective(plan.with_argv("app-server", *codex.off()), has_daemon))
+            bare = _bare(plan).with_argv("app-server", *codex.off())
+            codex.require_own(_effective(bare, has_daemon))
         raise effective.unreadable(error) from error
 
 

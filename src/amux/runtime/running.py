@@ -16,7 +16,7 @@ from amux import __version__
 from amux.core import timeline
 from amux.core.timeline import Event
 from amux.errors import AmuxError, LaunchRefused, NotSaved
-from amux.runtime import adapters, binding, conversation, process, terminal
+from amux.runtime import adapters, binding, conversation, probe, process, terminal
 from amux.runtime.appserver import AppServer
 from amux.runtime.binding import IsBound, Outcome
 from amux.runtime.composing import Composed
@@ -126,7 +126,12 @@ class Run:
                 else:
                     turn, says = adapters.turn(made.state.agent), _listened(made.plan.stdin or "")
                 return _headless(made.plan, self.session, turn, says, self.note)
+            began = self.ctx.wall()
             done = _in_terminal(made.plan, self.session)
+        if made.state.agent == adapters.CODEX:
+            # It takes no id from outside, and tells none on a terminal.
+            for name in probe.codex_threads(made.plan, began):
+                self.note(timeline.native(name))
         for text in self._warnings:
             self.tell(text)
         return done
