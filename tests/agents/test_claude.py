@@ -53,6 +53,7 @@ def is_told(asked: Asked) -> bool:
     return bool(places)
 
 
+@pytest.mark.requirement("R16", "R13", "run-1")
 def test_a_new_session_reads_and_saves(
     launcher: Launcher, model: ModelServer, hub: RunningHub
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_new_session_reads_and_saves(
     assert "# Notes" not in json.dumps([dict(event.data) for event in ran.events])
 
 
+@pytest.mark.requirement("R22", "R23", "run-3")
 def test_tools_and_text_are_equal_over_turns_writes_and_a_resume(
     launcher: Launcher, model: ModelServer, hub: RunningHub
 ) -> None:
@@ -93,6 +95,7 @@ def test_tools_and_text_are_equal_over_turns_writes_and_a_resume(
     assert len({one.raw[one.raw.index(b'"tools"') :][:2000] for one in asked}) == 1
 
 
+@pytest.mark.requirement("R6", "R22", "run-4")
 @pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
 def test_after_a_compaction_of_a_resumed_session_the_text_is_as_before(
     is_bound: bool, launcher: Launcher, model: ModelServer
@@ -117,6 +120,7 @@ def plant(place: Place) -> Path:
     return folder
 
 
+@pytest.mark.requirement("R11", "R16", "run-6")
 @pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
 def test_native_memory_is_kept_out_of_a_bound_session_only(
     is_bound: bool, launcher: Launcher, model: ModelServer, place: Place
@@ -132,6 +136,7 @@ def test_native_memory_is_kept_out_of_a_bound_session_only(
     assert hashes(folder) == before
 
 
+@pytest.mark.requirement("R5", "run-5")
 def test_an_unbound_session_differs_from_a_plain_start_in_nothing(
     launcher: Launcher, model: ModelServer, place: Place
 ) -> None:
@@ -150,6 +155,7 @@ def _comparable(asked: Asked) -> object:
     return plain(body)
 
 
+@pytest.mark.requirement("R16", "R21", "run-9", "run-22")
 @pytest.mark.parametrize("is_file", [False, True], ids=["text", "file"])
 def test_the_callers_text_and_settings_are_merged_and_in_force(
     is_file: bool, launcher: Launcher, model: ModelServer, place: Place
@@ -178,6 +184,7 @@ def test_the_callers_text_and_settings_are_merged_and_in_force(
     assert not last.where(AUTO_MEMORY)
 
 
+@pytest.mark.requirement("R6", "R7", "run-14")
 @pytest.mark.parametrize("is_down", [False, True], ids=["memory off", "hub down"])
 def test_a_bound_session_is_resumed_as_bound_without_its_memory(
     is_down: bool, launcher: Launcher, model: ModelServer, hub: RunningHub, place: Place
@@ -209,6 +216,7 @@ def test_a_bound_session_is_resumed_as_bound_without_its_memory(
     assert hashes(folder) == before
 
 
+@pytest.mark.requirement("R16", "R20", "run-15")
 @pytest.mark.parametrize("value", ["0", ""])
 @pytest.mark.parametrize("whose", ["user", "project", "local"])
 def test_settings_elsewhere_neither_switch_native_memory_on_nor_redirect(
@@ -251,6 +259,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.requirement("R16", "run-17")
 def test_headless_calls_run_under_the_default_approval(
     launcher: Launcher, model: ModelServer
 ) -> None:
@@ -260,6 +269,7 @@ def test_headless_calls_run_under_the_default_approval(
     assert [one["outcome"] for one in ran.of("tool")] == ["ok"] * 4
 
 
+@pytest.mark.requirement("R16", "run-17")
 def test_with_ask_writes_reading_runs_and_writing_is_the_users_policy(
     launcher: Launcher, model: ModelServer, hub: RunningHub
 ) -> None:
@@ -276,6 +286,7 @@ def test_with_ask_writes_reading_runs_and_writing_is_the_users_policy(
     assert (hub.memory_dir / "MEMORY.md").exists()
 
 
+@pytest.mark.requirement("R16", "run-18")
 @pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
 def test_a_sub_agent_is_told_what_its_session_was_told(
     is_bound: bool, launcher: Launcher, model: ModelServer
@@ -299,6 +310,7 @@ def test_a_sub_agent_is_told_what_its_session_was_told(
         assert '"hits":[]' in asked[-1].results[-1].replace(" ", "")
 
 
+@pytest.mark.requirement("R8", "run-18")
 @pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
 def test_clear_stays_in_the_session_and_a_fork_has_the_state_of_its_parent(
     is_bound: bool, launcher: Launcher, model: ModelServer
@@ -325,6 +337,7 @@ def test_clear_stays_in_the_session_and_a_fork_has_the_state_of_its_parent(
         assert bool(own_tools(one)) is is_bound
 
 
+@pytest.mark.requirement("R23", "run-19")
 def test_a_turn_that_needs_no_history_asks_the_hub_nothing(
     launcher: Launcher, model: ModelServer, place: Place
 ) -> None:
@@ -340,6 +353,7 @@ def test_a_turn_that_needs_no_history_asks_the_hub_nothing(
     assert [len(one.items) for one in loop(model)] == sorted(len(one.items) for one in loop(model))
 
 
+@pytest.mark.requirement("R11", "run-20")
 def test_after_bound_runs_a_plain_start_is_what_it_was_before(
     launcher: Launcher, model: ModelServer, place: Place
 ) -> None:
@@ -377,6 +391,7 @@ def kept_files(place: Place) -> dict[str, str]:
     }
 
 
+@pytest.mark.requirement("R21", "run-22")
 @pytest.mark.parametrize("kib", [101, 1024])
 def test_a_text_that_is_too_long_for_an_argument_goes_by_file(
     kib: int, launcher: Launcher, model: ModelServer, place: Place
@@ -392,6 +407,7 @@ def test_a_text_that_is_too_long_for_an_argument_goes_by_file(
     assert plain(loop(model)[0].body["system"][1:]) == plain(loop(model)[1].body["system"][1:])
 
 
+@pytest.mark.requirement("R31", "run-11")
 def test_no_secret_is_in_a_command_line_or_an_event(launcher: Launcher, model: ModelServer) -> None:
     model.scripts["hold"] = [use("memory_get", path="MEMORY.md"), say("done")]
     session = launcher.claude(agents.claude())
