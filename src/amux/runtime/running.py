@@ -22,6 +22,7 @@ from amux.runtime.binding import IsBound, Outcome
 from amux.runtime.composing import Composed
 from amux.runtime.context import Context
 from amux.runtime.heard import Turn
+from amux.runtime.natives import Watch
 from amux.runtime.plan import LaunchPlan, Opening
 from amux.runtime.process import Child
 from amux.runtime.record import Record
@@ -126,15 +127,25 @@ class Run:
                 else:
                     turn, says = adapters.turn(made.state.agent), _listened(made.plan.stdin or "")
                 return _headless(made.plan, self.session, turn, says, self.note)
-            began = self.ctx.wall()
-            done = _in_terminal(made.plan, self.session)
-        if made.state.agent == adapters.CODEX:
-            # It takes no id from outside, and tells none on a terminal.
-            for name in probe.codex_threads(made.plan, began):
-                self.note(timeline.native(name))
+            done = self._in_terminal(made)
         for text in self._warnings:
             self.tell(text)
         return done
+
+    def _in_terminal(self, made: Composed) -> Done:
+        """Hand the terminal to the agent until it ends, and see which sessions it begins."""
+        plan, began = made.plan, self.ctx.wall()
+        watch = Watch(made.state.agent, plan, lambda name: self.note(timeline.native(name)))
+        try:
+            with watch.watching():
+                status = terminal.run(plan.argv, plan.environment, plan.cwd, watch.started)
+        except OSError as error:
+            raise not_started(error) from error
+        if made.state.agent == adapters.CODEX and not watch.has_seen:
+            # It takes no id from outside; where the kernel shows no open files it is asked.
+            for name in probe.codex_threads(plan, began):
+                self.note(timeline.native(name))
+        return Done(session=self.session, status=status)
 
     def _make_files(self, plan: LaunchPlan, credential: str) -> None:
         try:
@@ -162,15 +173,6 @@ class Run:
             renewed if credential == PLACEHOLDER else None,
             warn,
         )
-
-
-def _in_terminal(plan: LaunchPlan, session: str) -> Done:
-    """Hand the terminal to the agent until it ends."""
-    try:
-        status = terminal.run(plan.argv, plan.environment, plan.cwd)
-    except OSError as error:
-        raise not_started(error) from error
-    return Done(session=session, status=status)
 
 
 def _headless(

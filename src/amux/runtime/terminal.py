@@ -22,8 +22,16 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _SENT_BY_KEYS = (signal.SIGINT, signal.SIGQUIT)
 
 
-def run(argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> int:
-    """Run an agent on this terminal until it ends, and give its exit status."""
+def run(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: str,
+    started: Callable[[int], None],
+) -> int:
+    """Run an agent on this terminal until it ends, and give its exit status.
+
+    `started` is told its process.
+    """
     children: list[Child] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
@@ -33,6 +41,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> int:
     with _settings_kept(), _handled(dict.fromkeys(_PASSED_ON, pass_on)), _deaf_to_keys():
         child = process.spawn(argv, environment, cwd, has_pipes=False)
         children.append(child)
+        started(child.pid)
         while (status := child.wait_or_stop()) is None:
             if sys.stdin.isatty():
                 process.stop_self()
