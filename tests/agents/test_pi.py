@@ -11,7 +11,7 @@ from amux.runtime import protocol
 from tests.support import agents
 from tests.support.agents import Place, hashes
 from tests.support.hub import RunningHub
-from tests.support.launched import PI_NATIVE, Launcher, Listener, Ran, Session
+from tests.support.launched import PI_NATIVE, Launcher, Listener, PiConversation, Ran, Session
 from tests.support.model_server import Asked, Found, ModelServer, Step, say, use
 
 pytestmark = [pytest.mark.slow, pytest.mark.agents]
@@ -276,3 +276,28 @@ def test_a_session_is_found_again_by_its_native_id(
     assert [one["id"] for one in later.of("native")] == [one["id"] for one in first.of("native")]
     assert len(model.asked[1].items) > len(model.asked[0].items)
     assert len(list((place.pi_home / "sessions").rglob("*.jsonl"))) == 1
+
+
+@pytest.mark.requirement("R6", "R8", "R22", "run-4", "run-18")
+@pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
+def test_after_a_compaction_and_in_a_new_session_of_the_process_the_text_is_as_before(
+    is_bound: bool, version: str, launcher: Launcher, model: ModelServer
+) -> None:
+    session = begin(launcher, version, is_bound=is_bound)
+    assert turn(session, "please @play hello").answer == "hello"
+    with PiConversation(session) as talk:
+        talk.say("again @play hello")
+        talk.say("long " * 30_000 + "@play hello")  # there is nothing to compact in a short one
+        assert talk.command("compact")["success"]
+        talk.say("once more @play hello")
+        assert talk.command("new_session")["success"]
+        talk.say("anew @play hello")
+    asked = [one for one in model.of("hello") if one.tool_names]  # a summary is made without
+    assert len(asked) == 5
+    assert len(asked[-1].items) < len(asked[-2].items)
+    assert asked[-3].where("please @play")
+    assert not asked[-2].where("please @play")
+    for one in asked:
+        assert is_told(one, version) is is_bound
+        assert system(one) == system(asked[0])
+        assert one.body.get("tools") == asked[0].body.get("tools")

@@ -10,11 +10,11 @@ import socket
 import subprocess
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from amux.core.timeline import Event
 from amux.runtime import protocol
@@ -202,17 +202,17 @@ class Launcher:
         )
 
 
-class Conversation:
-    """Several turns of Claude Code in one process: what a terminal session is to the model."""
+class _Process:
+    """One process of an agent that takes lines of JSON and answers with lines of JSON."""
 
-    WORDS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
-
-    def __init__(self, session: Session, *native: str, **environment: str) -> None:
+    def __init__(
+        self, session: Session, words: Sequence[str], native: Sequence[str], **environment: str
+    ) -> None:
         plan = session.plan(session.start(None, *native), **environment)
         make(plan)
         session.runs += 1
         self._process = subprocess.Popen(
-            [*plan.argv, *self.WORDS],
+            [*plan.argv, *words],
             env=dict(plan.environment),
             cwd=plan.cwd,
             stdin=subprocess.PIPE,
@@ -221,7 +221,7 @@ class Conversation:
             text=True,
         )
 
-    def __enter__(self) -> "Conversation":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -239,18 +239,48 @@ class Conversation:
     def pid(self) -> int:
         return self._process.pid
 
-    def say(self, text: str) -> dict[str, Any]:
-        """Type one turn, and give its result."""
+    def _ask(self, said: dict[str, Any], ends: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        said = {"type": "user", "message": {"role": "user", "content": text}}
         self._process.stdin.write(json.dumps(said) + "\n")
         self._process.stdin.flush()
         for line in self._process.stdout:
             told: dict[str, Any] = json.loads(line)
-            if told["type"] == "result":
+            if ends(told):
                 return told
-        raise AssertionError("Claude ended in the middle of a turn")
+        raise AssertionError("the agent ended in the middle of a turn")
+
+
+class Conversation(_Process):
+    """Several turns of Claude Code in one process: what a terminal session is to the model."""
+
+    WORDS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+
+    def __init__(self, session: Session, *native: str, **environment: str) -> None:
+        super().__init__(session, self.WORDS, native, **environment)
+
+    def say(self, text: str) -> dict[str, Any]:
+        """Type one turn, and give its result."""
+        said = {"type": "user", "message": {"role": "user", "content": text}}
+        return self._ask(said, lambda told: told["type"] == "result")
+
+
+class PiConversation(_Process):
+    """Several turns of Pi in one process."""
+
+    def __init__(self, session: Session, *native: str, **environment: str) -> None:
+        super().__init__(session, ("--mode", "rpc"), (*PI_NATIVE, *native), **environment)
+
+    def say(self, text: str) -> None:
+        """Type one turn, and wait for its end."""
+        self._ask({"type": "prompt", "message": text}, lambda told: told["type"] == "agent_end")
+
+    def command(self, name: str) -> dict[str, Any]:
+        """Give a command: `compact`, `new_session`."""
+        return self._ask(
+            {"type": name},
+            lambda told: told["type"] == "response" and told.get("command") == name,
+        )
 
 
 def plain(value: Any) -> Any:
