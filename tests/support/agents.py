@@ -7,11 +7,13 @@ Rule 3: no path of a place says `amux`: in an unbound request nothing may.
 Rule 4: an agent that is not installed is skipped by name; `make agents` installs all, or fails.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,8 +78,21 @@ class Place:
         self._configure_pi()
 
     def remove(self) -> None:
-        """Remove everything; an agent's helper may still write while it stops."""
+        """Remove everything, and end what an agent left running here: Codex leaves a daemon."""
+        for pid in self.left_running():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def left_running(self) -> list[int]:
+        """Name the processes whose program, arguments or directory are below this place."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                said = (path / "cmdline").read_bytes().decode("utf-8", "replace")
+                if str(self.root) in said or os.readlink(path / "cwd").startswith(str(self.root)):
+                    found.append(int(path.name))
+        return [pid for pid in found if pid != os.getpid()]
 
     def environment(self, **more: str) -> dict[str, str]:
         """Give what a person's shell would have, and no more."""

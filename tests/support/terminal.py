@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 WAIT_SECONDS = 30.0
+QUIET_SECONDS = 0.6  # an interface at work moves something several times a second
 _ROWS, _COLUMNS = 45, 150
 # What programs ask a terminal: where the cursor is, what it is, which colours it has.
 _QUESTIONS = (
@@ -32,6 +33,7 @@ class Terminal:
         self._own, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
         self._shown = b""
+        self._last = time.monotonic()
         self.process = subprocess.Popen(
             argv,
             env=dict(environment),
@@ -66,6 +68,7 @@ class Terminal:
 
     def type(self, keys: str) -> None:
         """Press keys."""
+        self._last = time.monotonic()
         os.write(self._own, keys.encode())
 
     def wait(self, happened: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
@@ -78,6 +81,23 @@ class Terminal:
     def wait_for(self, text: str, seconds: float = WAIT_SECONDS) -> None:
         """Wait until a text was shown."""
         self.wait(lambda: text in self.text, seconds)
+
+    def settle(self, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until nothing more is shown: only then does an interface take the next command."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < self._last + QUIET_SECONDS:
+            assert time.monotonic() < deadline, self.text[-3000:]
+            time.sleep(0.02)
+
+    def say(self, text: str) -> None:
+        """Type a line when the program is ready for it.
+
+        Keys that come all at once are taken for a paste, and an Enter with them for a line end.
+        """
+        self.settle()
+        self.type(text)
+        self.settle()
+        self.type("\r")
 
     def end(self, seconds: float = WAIT_SECONDS) -> int:
         """Wait for the program's end, and give its status."""
@@ -97,6 +117,7 @@ class Terminal:
             except OSError:
                 return
             self._shown += chunk
+            self._last = time.monotonic()
             unanswered += chunk
             for question, answer in _QUESTIONS:
                 for found in question.finditer(unanswered):

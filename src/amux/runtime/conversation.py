@@ -19,6 +19,7 @@ from amux.runtime.plan import Opening
 
 START_SECONDS = 40.0  # of a thread: it waits for its required servers
 THREADS_MAX = 50  # of one run of a terminal
+_TERMINAL = {"cli", "codex-tui"}  # a source; an originator, where a shared process has it
 
 
 def converse(server: AppServer, opening: Opening, turn: Turn) -> Iterator[Event]:
@@ -55,9 +56,10 @@ def converse(server: AppServer, opening: Opening, turn: Turn) -> Iterator[Event]
 
 def threads(server: AppServer, cwd: str, since: float) -> list[str]:
     """Name the threads that a terminal began in a directory since a time, the oldest first."""
-    asked = {"cwd": cwd, "limit": THREADS_MAX, "sortKey": "created_at", "sourceKinds": ["cli"]}
+    asked = {"cwd": cwd, "limit": THREADS_MAX, "sortKey": "created_at"}
     found = tables(server.ask("thread/list", asked).get("data"))
-    new = [one for one in found if _number(one.get("createdAt")) >= int(since)]
+    own = [one for one in found if _TERMINAL & {one.get("source"), one.get("originator")}]
+    new = [one for one in own if _number(one.get("createdAt")) >= int(since)]
     return [str(one.get("id")) for one in sorted(new, key=lambda one: _number(one["createdAt"]))]
 
 

@@ -30,6 +30,7 @@ STARTUP_SECONDS = 15  # ours answers within 0.1 s; a machine under load is slowe
 TOOL_SECONDS = 60  # Codex's own default, which an older entry may have changed
 NO_DAEMON = "--no-daemon"
 TEXT = "developer_instructions"
+LF = "\n"
 
 NOTHING_KNOWN = Effective()
 
@@ -114,11 +115,10 @@ def compose(plan: LaunchPlan, bound: Bound, start: Start, known: Effective) -> L
             cause="too_long",
         )
     flags = [word for one in given if one.flag and not _is_text(one) for word in one.words]
-    words = [word for one in given if not one.flag for word in one.words]
     own_process = (NO_DAEMON,) if known.has_daemon else ()
-    resumed = ("resume",) if start.resume else ()
-    plan = plan.with_argv(*resumed, *flags, *own_process, *text, *ours)
-    return plan.with_argv(*((start.resume,) if start.resume else ()), *words)
+    if start.resume:
+        return plan.with_argv("resume", *flags, *own_process, *text, *ours, start.resume)
+    return plan.with_argv(*flags, *own_process, *text, *ours, *_words(given))
 
 
 def compose_unbound(plan: LaunchPlan, start: Start) -> LaunchPlan:
@@ -126,8 +126,10 @@ def compose_unbound(plan: LaunchPlan, start: Start) -> LaunchPlan:
     given = native.read(start.native, _FLAGS, short=True)
     _require_no_command(given)
     if not start.is_headless:
-        words = ("resume", *start.native, start.resume) if start.resume else start.native
-        return plan.with_argv(*words)
+        if not start.resume:
+            return plan.with_argv(*start.native)
+        flags = [word for one in given if one.flag for word in one.words]
+        return plan.with_argv("resume", *flags, start.resume)
     _require_no_prompt(given)
     # Standing in a repository is not asked for (R12); a prompt is in nobody's list of processes.
     plan = plan.with_argv("exec", "--json", "--skip-git-repo-check")
@@ -139,7 +141,7 @@ def compose_unbound(plan: LaunchPlan, start: Start) -> LaunchPlan:
 def merged(bound: Bound, known: Effective) -> str:
     """Give a person's own developer text, and then the protocol."""
     own = known.developer_instructions
-    return f"{own.rstrip()}\n\n{bound.text}" if own.strip() else bound.text
+    return f"{own.rstrip(LF)}\n\n{bound.text}" if own.strip() else bound.text
 
 
 def require_own(known: Effective) -> None:
@@ -220,6 +222,11 @@ _MEMORY = (
     "a session with memory has Codex's own memory off",
     "start with --memory off to use Codex's own",
 )
+
+
+def _words(given: Iterable[Given]) -> list[str]:
+    """Give what is no flag: the first prompt, which a resume does not repeat."""
+    return [word for one in given if not one.flag for word in one.words]
 
 
 def _settings(given: Iterable[Given]) -> list[str]:
