@@ -98,8 +98,11 @@ def resolve(
         return _bound(ctx, answer)
     except MemoryDisabled as refusal:
         return IsOff(cause=str(refusal.code), reason="agent memory is switched off")
+    except OutcomeUnknown as refusal:
+        reason = f"the Hub did not answer within {SECONDS:g} s"
+        return HasFailed(cause=str(refusal.code), reason=reason, may_be_bound=True)
     except AmuxError as refusal:
-        return _failed(refusal, is_sent=isinstance(refusal, OutcomeUnknown))
+        return HasFailed(cause=str(refusal.code), reason=refusal.message, may_be_bound=False)
 
 
 def renew(ctx: Context, session: str, tell: Callable[[str], None]) -> str:
@@ -114,9 +117,9 @@ def end(ctx: Context, session: str) -> None:
 
 
 def end_if_known(ctx: Context, session: str) -> None:
-    """Revoke what a Hub may have minted, if it can be asked."""
+    """Revoke what a Hub may have minted, if it can be asked; nobody waits long for that."""
     with suppress(AmuxError):
-        end(ctx, session)
+        _client(ctx, MISSING_SECONDS).ask("end", {"session": session})
 
 
 @contextmanager
@@ -224,7 +227,3 @@ def _bound(ctx: Context, answer: dict[str, object]) -> Outcome:
         credential=credential,
         hub=ctx.config.connection.address.text,
     )
-
-
-def _failed(refusal: AmuxError, *, is_sent: bool) -> HasFailed:
-    return HasFailed(cause=str(refusal.code), reason=refusal.message, may_be_bound=is_sent)

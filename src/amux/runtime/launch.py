@@ -110,8 +110,8 @@ def resume(
                     version=programs.version(program, environment, state.cwd), prompt=prompt,
                     resume=_native(kept, native), tools=tools,
                 )  # fmt: skip
-            for note in made.notes:
-                kept = kept.with_note(note)
+            if made.state.tools != state.tools:
+                kept = kept.with_note("the tools of its release are gone: it has those of today")
             run = Run(ctx=ctx, sessions=sessions, record=kept, tell=tell, is_resumed=True)
             if missing is not None:
                 run.warn(f"memory is not reached yet: {missing.message}; it is tried again")
@@ -222,7 +222,7 @@ def _state(
         via=asked.via,
         native_args=asked.native,
         cwd=cwd,
-        created=datetime.fromtimestamp(ctx.wall(), UTC).isoformat(timespec="seconds"),
+        created=datetime.fromtimestamp(ctx.wall(), UTC).isoformat(timespec="milliseconds"),
     )
 
 
