@@ -1,102 +1,19 @@
 """`amux run` and `amux resume` with the real agents: what a person gets, from start to end."""
 
 import json
-import subprocess
-from typing import Any
 
 import pytest
 
 from tests.support import agents
 from tests.support.agents import Place, hashes
 from tests.support.hub import RunningHub
-from tests.support.launched import PI_NATIVE
-from tests.support.model_server import REVISION, Asked, ModelServer, Step, say, use
+from tests.support.model_server import REVISION, Asked, ModelServer, say, use
+from tests.support.people import CLAUDE, CODEX, OLD_PI, PI, Agent, Person
 
 pytestmark = [pytest.mark.slow, pytest.mark.agents]
 
 
-class Agent:
-    """One agent as a person has it: on the PATH, and configured to ask the scripted model."""
-
-    def __init__(self, name: str, version: str = "") -> None:
-        self.name = name
-        self.version = version
-        self.id = f"{name}-{version}" if version else name
-
-    def install(self, place: Place) -> "Agent":
-        binary = {
-            "claude": agents.claude,
-            "codex": agents.codex,
-            "pi": lambda: agents.pi(self.version),
-        }[self.name]()
-        place.program(self.name, binary)
-        if self.name == "codex":
-            place.configure_codex()
-        return self
-
-    @property
-    def native(self) -> tuple[str, ...]:
-        return PI_NATIVE if self.name == "pi" else ()
-
-    @property
-    def has_tools(self) -> bool:
-        return self.version != "0.73.1"
-
-    def read(self, path: str = "MEMORY.md") -> Step:
-        if self.has_tools:
-            return use("memory_get", path=path)
-        return use("bash", command=f"amux memory show {path} --json")
-
-    def write(self, text: str, path: str = "MEMORY.md") -> Step:
-        """Replace a document at the revision that was read last."""
-        if self.has_tools:
-            return use("memory_upsert", path=path, content=text, expected_revision=REVISION)
-        revision = (
-            f'$(amux memory show {path} --json | sed \'s/.*"revision":"\\([^"]*\\)".*/\\1/\')'
-        )
-        command = f"printf '%s' '{text}' | amux memory upsert {path} --expected-revision {revision}"
-        return use("bash", command=command)
-
-
-CLAUDE, CODEX = Agent("claude"), Agent("codex")
-PI, OLD_PI = Agent("pi", "1.6.0"), Agent("pi", "0.73.1")
 OF_MINE = [CLAUDE, PI, OLD_PI]
-
-
-class Person:
-    """Somebody at a prompt in one place, with one Hub."""
-
-    def __init__(self, place: Place, hub: RunningHub) -> None:
-        self.place = place
-        self.hub = hub
-        self.native: tuple[str, ...] = ()
-
-    def amux(self, *words: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
-        home = {"AMUX_HOME": str(self.hub.home), "AMUX_NO_AUTOSTART": "1"}
-        return self.place.run("amux", *words, **(home | environment))
-
-    def run(self, agent: Agent, prompt: str, *words: str, **environment: str) -> str:
-        """Take a headless turn in a new session, and give the session's id."""
-        before = {one["session"] for one in self.sessions()}
-        done = self.amux(
-            "run", agent.name, "--prompt", prompt, *words, "--", *agent.native, **environment
-        )
-        assert done.returncode == 0, done.stderr
-        (made,) = [one["session"] for one in self.sessions() if one["session"] not in before]
-        return str(made)
-
-    def resume(
-        self, session: str, prompt: str, *words: str
-    ) -> "subprocess.CompletedProcess[bytes]":
-        done = self.amux("resume", session, "--prompt", prompt, *words)
-        assert done.returncode == 0, done.stderr
-        return done
-
-    def sessions(self) -> list[dict[str, Any]]:
-        done = self.amux("session", "list", "--json")
-        assert done.returncode == 0, done.stderr
-        found: list[dict[str, Any]] = json.loads(done.stdout)["sessions"]
-        return found
 
 
 @pytest.fixture
