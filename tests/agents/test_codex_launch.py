@@ -120,30 +120,48 @@ def test_a_session_is_bound_run_noted_and_gone_on_with(
     assert not running_agents(place)
 
 
-@pytest.mark.requirement("R14", "R19", "run-7", "run-27")
-@pytest.mark.parametrize(
-    "part", ["on", "unset", "older", "late", "dies", "closes", "garbage", "nonsense-version"]
-)
-def test_a_codex_that_does_not_prove_its_memory_off_makes_no_turn(
-    part: str, cli: Cli, place: Place, hub: RunningHub, model: ModelServer
-) -> None:
+def fake(place: Place) -> Path:
+    """Put a Codex on the PATH that only plays one."""
     command = place.bin / "codex"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake_codex.__file__}" "$@"\n')
     command.chmod(0o755)
-    log = place.root / "calls.jsonl"
-    words = ("run", "codex", "--prompt", "hello")
-    refusal = cli.refusal(*words, FAKE_CODEX=part, FAKE_LOG=str(log))
+    return place.root / "calls.jsonl"
+
+
+def step_refused(cli: Cli, place: Place, hub: RunningHub, part: str, *words: str) -> object:
+    """Launch a fake that must be refused, and see that nothing was done and nothing is left."""
+    log = fake(place)
+    refusal = cli.refusal("run", "codex", *words, FAKE_CODEX=part, FAKE_LOG=str(log))
     assert refusal["code"] == "launch_refused"
-    details = refusal["details"]
-    assert isinstance(details, dict)
-    # The last one tells nothing wrong but its version, and is refused for its missing tools.
-    assert details["step"] == ("mcp" if part == "nonsense-version" else "native_memory")
-    called = log.read_text() if log.exists() else ""
-    assert "turn/start" not in called
-    assert not model.asked
+    assert "turn/start" not in (log.read_text() if log.exists() else "")
     assert revoked(hub)
     assert cli.leftovers() == []
     assert not running_agents(place)
+    details = refusal["details"]
+    assert isinstance(details, dict)
+    return details["step"]
+
+
+@pytest.mark.requirement("R14", "R19", "run-7", "run-27")
+@pytest.mark.parametrize("part", ["on", "unset", "older", "late", "dies", "closes", "garbage"])
+def test_a_codex_that_does_not_prove_its_memory_off_makes_no_turn(
+    part: str, cli: Cli, place: Place, hub: RunningHub, model: ModelServer
+) -> None:
+    assert step_refused(cli, place, hub, part, "--prompt", "hello") == "native_memory"
+    assert not model.asked
+
+
+@pytest.mark.requirement("R14", "run-7")
+@pytest.mark.parametrize("part", ["on", "unset", "older", "silent"])
+def test_nor_is_a_terminal_opened(part: str, cli: Cli, place: Place, hub: RunningHub) -> None:
+    assert step_refused(cli, place, hub, part) == "native_memory"
+
+
+@pytest.mark.requirement("R15", "R19", "run-27")
+def test_a_codex_without_a_version_goes_on_until_its_tools_are_missing(
+    cli: Cli, place: Place, hub: RunningHub
+) -> None:
+    assert step_refused(cli, place, hub, "nonsense-version", "--prompt", "hello") == "mcp"
 
 
 @pytest.mark.requirement("R5", "R6", "R7", "run-5")

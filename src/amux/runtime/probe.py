@@ -74,12 +74,14 @@ def _read(asked: LaunchPlan, plan: LaunchPlan) -> Effective:
     has_daemon = _has_daemon(plan)
     try:
         return _effective(asked, has_daemon)
-    except (Gone, Refused, OSError) as error:
+    except Refused as error:
         # Merged with an entry of another transport, our own server is no valid configuration.
         # What stands there is told by one that is asked without it.
         with suppress(Gone, Refused, OSError):
             bare = _bare(plan).with_argv("app-server", *codex.off())
             codex.require_own(_effective(bare, has_daemon))
+        raise effective.unreadable(error) from error
+    except (Gone, OSError) as error:
         raise effective.unreadable(error) from error
 
 
