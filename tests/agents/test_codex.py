@@ -453,6 +453,23 @@ def test_a_sub_agent_has_the_text_and_the_tools(
     assert set(memory_modes(place).values()) == {"disabled"}
 
 
+@pytest.mark.requirement("R8", "R14", "run-18")
+def test_a_fork_is_as_its_parent(
+    version: str, place: Place, hub: RunningHub, model: ModelServer
+) -> None:
+    session = codex_sessions.begin(place, hub, agents.codex(version))
+    with talk(session) as (server, thread):
+        next_turn(server, thread, "please @play hello")
+        forked = server.ask("thread/fork", {"threadId": thread}, 30)["thread"]
+        assert isinstance(forked, dict)
+        next_turn(server, str(forked["id"]), "and @play get")
+    assert forked["id"] != thread
+    assert len({given(one) for one in model.asked}) == 1
+    first, last = nameless(model.asked[0]), nameless(model.asked[-1])
+    assert spelled(last[: len(first)]) == spelled(first)
+    assert set(memory_modes(place).values()) == {"disabled"}
+
+
 @pytest.mark.requirement("R10", "run-21")
 def test_a_session_that_only_reads_is_refused_a_write_and_given_the_same(
     place: Place, hub: RunningHub, model: ModelServer
