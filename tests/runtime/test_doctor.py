@@ -78,7 +78,8 @@ def test_each_thing_that_works_against_memory_is_found_in_claude(person: Person)
 
 @pytest.mark.requirement("R33", "run-28")
 def test_extensions_that_could_keep_a_memory_are_found_in_pi(person: Person) -> None:
-    (person.bin / "pi").symlink_to(person.bin / "fake-agent")
+    for name in ("pi", "amux"):
+        (person.bin / name).symlink_to(person.bin / "fake-agent")
     own = person.home / ".pi" / "agent"
     plant(own / "extensions" / "my-memory.js", "")
     plant(person.work / ".pi" / "extensions" / "tidy.js", "")

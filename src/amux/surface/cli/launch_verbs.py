@@ -58,7 +58,7 @@ LAUNCH_ROWS = (
         "amux. The exit status is the agent's own, or that of a refusal.",
         examples=(
             ("amux run claude", "in this terminal"),
-            ("amux run codex --prompt 'what do you know about me?'", "one turn"),
+            ("amux run claude --prompt 'what do you know about me?'", "one turn"),
             ("amux run pi -- --model some-model", "with arguments of pi itself"),
         ),
         refusals=(Code.UNSUPPORTED_AGENT, *_LAUNCHES),
