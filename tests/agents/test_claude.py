@@ -431,3 +431,25 @@ def command_lines(pid: int) -> list[Path]:
     for child in {int(one) for path in children for one in path.read_text().split()}:
         found += command_lines(child)
     return found
+
+
+@pytest.mark.requirement("R11", "R16", "R20")
+@pytest.mark.parametrize("whose", ["user", "project"])
+def test_a_persons_own_entry_of_the_name_is_overridden_for_this_session(
+    whose: str, launcher: Launcher, model: ModelServer, place: Place
+) -> None:
+    marker = place.root / "started"
+    entry = {"amux": {"command": "/bin/sh", "args": ["-c", f"touch {marker}; exit 1"]}}
+    other = {"other": {"command": "/bin/sh", "args": ["-c", f"touch {marker}-other; exit 1"]}}
+    path = place.trust_claude() if whose == "user" else place.work / ".mcp.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(known | {"mcpServers": entry | other}))
+    (place.work / ".claude").mkdir()
+    enabled = {"enableAllProjectMcpServers": True}
+    (place.work / ".claude" / "settings.local.json").write_text(json.dumps(enabled))
+    model.scripts["get"] = [use("memory_get", path="MEMORY.md"), say("done")]
+    ran = launcher.claude(agents.claude()).run("please @play get")
+    assert [one["outcome"] for one in ran.of("tool")] == ["ok"]
+    assert not marker.exists()
+    # The user's other servers stay.
+    assert Path(f"{marker}-other").exists()
