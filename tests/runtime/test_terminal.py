@@ -23,6 +23,8 @@ def shell(person: Person, **environment: str) -> Iterator[Terminal]:
     with Terminal(["/bin/bash", "--norc", "--noediting", "-i"], told, person.work) as terminal:
         terminal.wait(lambda: "prompt>" in terminal.text)
         yield terminal
+        if terminal.process.poll() is None:
+            terminal.process.kill()  # an interactive shell does not end when it is asked to
 
 
 def run(person: Person, terminal: Terminal, *words: str) -> None:
@@ -145,3 +147,27 @@ def test_without_any_terminal_the_agent_is_started_all_the_same(person: Person) 
         check=False,
     )
     assert (done.returncode, done.stdout) == (3, b"ready\n")
+
+
+@pytest.mark.requirement("R1", "R5", "run-28")
+def test_the_first_line_of_show_says_whether_there_is_memory_and_why_not(
+    person: Person, tmp_path: Path
+) -> None:
+    person.ask()
+    person.ask("--memory", "off")
+    person.ask(AMUX_HUB=str(tmp_path / "none.sock"))
+    (person.bin / "gemini").symlink_to(person.bin / "fake-agent")
+    person.amux("run", "gemini")
+    firsts = []
+    for one in reversed(person.sessions()):
+        argv = person.argv("session", "show", one["session"])
+        with Terminal(argv, person.environment(), person.work) as terminal:
+            terminal.process.wait(20)
+            terminal.wait(lambda terminal=terminal: "exit" in terminal.text)  # type: ignore[misc]
+            firsts.append(terminal.text.splitlines()[0])
+    assert firsts[0] == "bound"
+    assert firsts[1].startswith("off: ")
+    assert firsts[1].endswith("(asked)")
+    assert firsts[2].startswith("failed: ")
+    assert firsts[2].endswith("(unavailable)")
+    assert firsts[3].endswith("(unsupported_agent)")

@@ -60,8 +60,9 @@ class Asked:
 def start(ctx: Context, asked: Asked, tools: Tools, tell: Tell) -> Done:
     """Start a new session and stay with it until its process ends."""
     agent, program, cwd = _found(ctx, asked)
-    sessions = Sessions.create(ctx.config.home)
-    sessions.sweep_dead()
+    with _step("record"):
+        sessions = Sessions.create(ctx.config.home)
+        sessions.sweep_dead()
     session = new_id(ctx.random_bytes)
     with terminal.interruptible():
         outcome = _outcome(ctx, asked, agent, session, tell)
@@ -168,15 +169,19 @@ def _outcome(ctx: Context, asked: Asked, agent: Agent, session: str, tell: Tell)
         return IsOff(cause=UNSUPPORTED, reason=f"amux gives {agent.name} no memory")
     if asked.memory == "off":
         return IsOff(cause="asked", reason="this session was asked to have none")
-    return binding.resolve(
-        ctx,
-        session=session,
-        agent_id=agent.agent_id,
-        isolation=asked.isolation,
-        protocol_version=composing.PROTOCOL_VERSION,
-        verbs=asked.verbs,
-        tell=tell,
-    )
+    try:
+        return binding.resolve(
+            ctx,
+            session=session,
+            agent_id=agent.agent_id,
+            isolation=asked.isolation,
+            protocol_version=composing.PROTOCOL_VERSION,
+            verbs=asked.verbs,
+            tell=tell,
+        )
+    except BaseException:
+        binding.end_if_known(ctx, session)  # interrupted: the question may have been answered
+        raise
 
 
 def _require(memory: Memory, agent: Agent, outcome: Outcome) -> None:
