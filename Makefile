@@ -17,7 +17,7 @@ TESTS ?=
 BENCH ?=
 DOCS := README.md docs/*.md
 
-.PHONY: run stop test check fix bench pyz peers lint types imports docs lock clean
+.PHONY: run stop test check fix bench pyz peers agents lint types imports docs lock clean
 
 run: .venv/installed  ## Switch memory on in ./.run/amux, start the Hub, show how to connect
 	@sh scripts/run.sh
@@ -28,7 +28,7 @@ stop: .venv/installed  ## Stop the Hub that `make run` started
 test: .venv/installed-dev  ## Run the tests that are not slow
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 
-check: lint types imports docs peers .venv/installed-dev  ## Do everything that CI does
+check: lint types imports docs peers agents .venv/installed-dev  ## Do everything that CI does
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(TESTS)
 
 lint: .venv/installed-dev
@@ -62,11 +62,17 @@ tests/peers/node_modules/.node: tests/peers/package-lock.json tests/peers/requir
 		scripts/peers.sh | .venv/installed-dev
 	@sh scripts/peers.sh
 
+agents: tests/agents/node_modules/.installed  ## Install the real agents that tests/agents starts
+
+tests/agents/node_modules/.installed: tests/agents/package-lock.json tests/agents/requirements.lock \
+		scripts/agents.sh | .venv/installed-dev
+	@sh scripts/agents.sh
+
 lock: .venv/installed-dev  ## Choose versions anew and write the lock files
 	@sh scripts/lock.sh
 
 clean:  ## Remove what was built; .run/ holds documents and stays
-	rm -rf .venv tests/peers/node_modules build dist amux.pyz .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv tests/peers/node_modules tests/agents/node_modules tests/agents/.venv build dist amux.pyz .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # --- the environment ----------------------------------------------------------------------
 

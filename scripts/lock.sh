@@ -10,5 +10,6 @@ compile() {
 compile --group build pyproject.toml -o requirements.lock "$@"
 compile --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock "$@"
 compile tests/peers/requirements.in -o tests/peers/requirements.lock "$@"
+compile --only-binary :all: tests/agents/requirements.in -o tests/agents/requirements.lock "$@"
 # Newer releases of ripgrep have no wheel; an old one is peer enough.
 compile --only-binary :all: bench/requirements.in -o bench/requirements.lock "$@"

@@ -42,6 +42,8 @@ def verbs() -> str:
         parts.append(_sentence(verb.summary) + (f" {verb.about}" if verb.about else ""))
         takes = [(part.usage, part.about) for part in verb.positionals]
         takes += [(part.usage, part.about) for part in verb.options]
+        if verb.rest is not None:
+            takes.append((f"-- {verb.rest.usage.strip('[]')}", verb.rest.about))
         if takes:
             rows = [f"| `{usage}` | {about} |" for usage, about in takes]
             parts.append(_table("argument | meaning", rows))

@@ -39,7 +39,8 @@ class Config:
     """What a person set for this process."""
 
     __slots__ = (
-        "_parse", "_table", "binding", "ca_file", "credential_file", "editor", "home", "hub",
+        "_parse", "_table", "binding", "ca_file", "credential_file", "editor", "environment",
+        "home", "hub",
         "no_autostart", "runtime_dir", "search_path", "temp_dir",
     )  # fmt: skip
 
@@ -56,8 +57,11 @@ class Config:
         credential_file: str = "",
         binding: str = "",
         ca_file: str = "",
+        environment: Mapping[str, str] | None = None,
         parse: Callable[[str], HubTable] | None = None,
     ) -> None:
+        self.environment = environment or {}
+        """All of it, for a process that is started with it."""
         self.home = home
         self.no_autostart = no_autostart
         self.editor = editor
@@ -172,6 +176,7 @@ def load(
         credential_file=environ.get("AMUX_CREDENTIAL_FILE") or "",
         binding=environ.get("AMUX_MEMORY_BINDING") or "",
         ca_file=environ.get("AMUX_CA_FILE") or "",
+        environment=environ,
         parse=parse,
     )
 

@@ -32,6 +32,8 @@ class Code(StrEnum):
     NOT_SAVED = "not_saved"
     UNAVAILABLE = "unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
+    UNSUPPORTED_AGENT = "unsupported_agent"
+    LAUNCH_REFUSED = "launch_refused"
     CORRUPT = "corrupt"
     INTERNAL = "internal"
 
@@ -49,7 +51,7 @@ class Row:
 
 
 # Exit status is the next move: 1 tell us, 2 change the request, 3 look again, 4 ask someone,
-# 5 later, 6 find out first.
+# 5 later, 6 find out first, 7 not on this agent.
 TABLE: dict[Code, Row] = {
     Code.INVALID_ARGUMENT: Row(
         400,
@@ -95,6 +97,15 @@ TABLE: dict[Code, Row] = {
     Code.UNAVAILABLE: Row(503, 5, "later", "the Hub is starting, stopping or out of reach"),
     Code.OUTCOME_UNKNOWN: Row(
         500, 6, "read first", "a write was sent and its outcome is not known; read before retrying"
+    ),
+    Code.UNSUPPORTED_AGENT: Row(
+        None, 7, "never", "memory was required, and amux gives this agent none"
+    ),
+    Code.LAUNCH_REFUSED: Row(
+        None,
+        7,
+        "never",
+        "a step of a launch failed: details.step names it, details.cause the code behind it",
     ),
     Code.CORRUPT: Row(500, 1, "never", "a stored file breaks a rule of documents"),
     Code.INTERNAL: Row(500, 1, "never", "a bug; details.incident names the line of the log"),
@@ -238,6 +249,18 @@ class OutcomeUnknown(AmuxError):
     """A write may or may not have happened; read before anything else."""
 
     code = Code.OUTCOME_UNKNOWN
+
+
+class UnsupportedAgent(AmuxError):
+    """Memory was required, and amux gives this agent none."""
+
+    code = Code.UNSUPPORTED_AGENT
+
+
+class LaunchRefused(AmuxError):
+    """A step of a launch failed; nothing was left running. `details.step` names the step."""
+
+    code = Code.LAUNCH_REFUSED
 
 
 class Corrupt(AmuxError):

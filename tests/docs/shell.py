@@ -25,7 +25,7 @@ class Shell:
             "LANG": "C.UTF-8",
             "EDITOR": "true",
             "TMPDIR": str(folder),
-        }
+        } | {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
 
     @property
     def root(self) -> Path:

@@ -12,12 +12,15 @@ import pytest
 
 from amux.surface.cli.verbs import VERBS
 from tests.docs.shell import Shell
+from tests.support import fake_agent
 
 ROOT = Path(__file__).parents[2]
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BUILDS = ("make run", "make test")  # tested below, and by whoever reads this
 IN_FOREGROUND = {"amux hub serve": 5}  # a Hub runs already, so it refuses as busy
+
+SESSION = "s-3f9a2c1b04de"  # of the examples
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +39,12 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
             assert shell.run(f"amux principal add {name}").returncode == 0
         (shell.root / "memory/global/notes/link.md").symlink_to("git.md")
         (shell.cwd / "entry.md").write_text("# Memory\n", encoding="utf-8")
+        # Real agents have tests of their own; of these only the command lines are shown.
+        for agent in ("claude", "pi"):
+            (shell.home / agent).mkdir()
+            fake_agent.install(shell.home / agent, agent)
+            shell.environment["PATH"] = f"{shell.home / agent}:{shell.environment['PATH']}"
+        shell.environment["FAKE_SEEN"] = str(tmp_path / "seen")
         for folder in (".codex", ".config/fish/completions", ".local/share/man/man1"):
             (shell.home / folder).mkdir(parents=True)
         yield shell
@@ -54,6 +63,11 @@ def filled_in(shell: Shell, command: str) -> str:
     if command.endswith(" ID"):
         made = json.loads(shell.run("amux token create --kind person").stdout)
         return command.replace(" ID", f" {made['id']}")
+    if command.startswith(("amux resume", "amux session show", "amux session remove")):
+        started = shell.run("amux run claude --name release --prompt hello")
+        assert started.returncode == 0, started.stderr
+        (session,) = json.loads(shell.run("amux session list").stdout)["sessions"]
+        return command.replace(SESSION, session["session"])
     if re.search(r"--expected-revision R\b", command):
         shown = json.loads(shell.run(f"amux memory show {path}").stdout)
         return command.replace("--expected-revision R", f"--expected-revision {shown['revision']}")
@@ -64,6 +78,7 @@ def filled_in(shell: Shell, command: str) -> str:
 @pytest.mark.parametrize("name", VERBS)
 def test_the_examples_of_a_verb_work(shell: Shell, name: str) -> None:
     for command, _about in VERBS[name].examples:
+        shell.run("rm -rf ~/.amux/sessions")
         done = shell.run(filled_in(shell, command))
         assert done.returncode == IN_FOREGROUND.get(command, 0), (command, done.stderr)
 

@@ -5,9 +5,10 @@ import pytest
 from amux import errors
 from amux.errors import AmuxError, Code
 
-# 0 done, 1 tell us, 2 change the request, 3 look again, 4 ask someone, 5 later, 6 find out first
+# 0 done, 1 tell us, 2 change the request, 3 look again, 4 ask someone, 5 later, 6 find out first,
+# 7 not with this agent
 EXITS_BY_RETRY = {
-    "never": {1, 2, 3, 4},
+    "never": {1, 2, 3, 4, 7},
     "make room": {3},
     "reread": {3},
     "restart": {3},

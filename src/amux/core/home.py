@@ -12,6 +12,7 @@ LAYOUT_FILE = "layout"
 MEMORY_DIR = "memory"
 HUB_DIR = "hub"
 RUN_DIR = "run"
+SESSIONS_DIR = "sessions"  # a directory a session that amux started here
 
 SETTINGS_FILE = "settings.json"  # in HUB_DIR
 IDENTITY_FILE = "identity.json"  # in HUB_DIR: who is who
@@ -25,10 +26,17 @@ LOCK_FILE = "hub.lock"
 PID_FILE = "hub.pid"
 LOG_FILE = "hub.log"
 EDIT_PREFIX = "edit-"
+PROGRAMS_FILE = "programs.json"  # in RUN_DIR: what programs said of themselves; derived
+
+SESSION_FILE = "session.json"  # in a session's directory, as are the next four
+TIMELINE_FILE = "timeline.jsonl"
+CREDENTIAL_FILE = "credential"  # only while a run lives
+SESSION_LOCK_FILE = "lock"
+FILES_DIR = "files"  # of one run
 
 SHARED_DIR = "/run/amux"  # of this machine: sockets for other uids, one a Hub
 
-OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR)
+OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR, SESSIONS_DIR)
 KEPT = ("config.toml", "agents.toml")
 
 SOCKET_MAX_BYTES = 107  # sockaddr_un holds 108 bytes, its final NUL among them

@@ -93,6 +93,35 @@ def names(directory: str, prefix: str) -> list[str]:
     return found
 
 
+def find_program(name: str, search_path: str) -> str | None:
+    """Find a program as a shell does; None where there is none that may be run."""
+    if "/" in name:
+        places = [os.path.abspath(os.path.expanduser(name))]
+    else:
+        places = [os.path.abspath(os.path.join(one, name)) for one in search_path.split(":") if one]
+    for path in places:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def identity(path: str) -> str:
+    """Name what a file is now: another file, or a change of it, has another name."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ""
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+
+
+def names_in(directory: str) -> list[str]:
+    """List what stands in a directory, as paths; nothing where there is none to read."""
+    try:
+        return [os.path.join(directory, name) for name in sorted(os.listdir(directory))]
+    except OSError:
+        return []
+
+
 def is_locked(path: str) -> bool:
     """Tell whether some process holds the lock of a file."""
     try:
@@ -106,6 +135,21 @@ def is_locked(path: str) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def absolute(path: str) -> str:
+    """Give a path from the root; where we stand is asked once."""
+    return os.path.abspath(path)
+
+
+def exists(path: str) -> bool:
+    """Tell whether something is there; a link counts, wherever it leads."""
+    return os.path.lexists(path)
+
+
+def own_pid() -> int:
+    """Name this process, as the note of a lock does."""
+    return os.getpid()
 
 
 def join(directory: str, *names_below: str) -> str:

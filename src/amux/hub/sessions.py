@@ -189,6 +189,7 @@ class Sessions:
 def _answer(record: BindRecord, text: str | None, token: Token | None) -> dict[str, object]:
     return {
         "session": record.session,
+        "principal": record.principal,
         "binding": record.binding,
         "credential": text,
         "expires": token.expires.isoformat() if token and token.expires else None,

@@ -1,5 +1,6 @@
 """The shapes behind `context.py`, for the type checker."""
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Protocol
 
@@ -22,6 +23,10 @@ class Settings(Protocol):
     def editor(self) -> str: ...
     @property
     def temp_dir(self) -> str: ...
+    @property
+    def search_path(self) -> str: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
 
 class Answer(Protocol):
     text: str

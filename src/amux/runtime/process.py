@@ -1,4 +1,4 @@
-"""Starting other processes: the Hub on demand, and a person's editor.
+"""Starting other processes: the Hub on demand, a person's editor, an agent.
 
 Rule 1: the only module that starts processes; nothing goes through a shell.
 Rule 2: a Hub is started only where nobody listens; of two that start at once the lock lets one
@@ -14,11 +14,14 @@ import json
 import os
 import select
 import shlex
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import amux
 from amux.client import Client
@@ -27,16 +30,24 @@ from amux.runtime.context import Settings
 
 START_SECONDS = 5.0  # a start is waited for so long (M53)
 PAUSE_SECONDS = 0.02  # between looks at a start that is not ours
+GRACE_SECONDS = 5.0  # for a child that was told to end: agents save their state first
+LINE_MAX_BYTES = 32 * 1024 * 1024  # a tool's result may hold a picture
 SAID_MAX_BYTES = 64 * 1024  # a dying Hub's last words: a refusal, or a traceback
 _HUB_MODULE = "serve.py"  # the Hub's side; a zipapp holds the agent's side only
 # -P: a folder named `amux` where somebody happens to stand is not this program.
 _AS_MODULE = ("-P", "-m", "amux")
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
+
 # Ended children are collected at the next start; dropping them would leave zombies unseen.
 _children: list[subprocess.Popen[bytes]] = []
 
 
-def ensure_hub(config: Settings, notice: Callable[[str], None]) -> Client:
+def ensure_hub(
+    config: Settings, notice: Callable[[str], None], seconds: float = START_SECONDS
+) -> Client:
     """Give a client of a Hub that runs, starting one if nobody listens.
 
     Tells through `notice` that it did, and for which root. Refuses as `unavailable` where none
@@ -51,7 +62,7 @@ def ensure_hub(config: Settings, notice: Callable[[str], None]) -> Client:
             "no Hub runs, and AMUX_NO_AUTOSTART=1 forbids to start one",
             hint="start it with `amux hub start`",
         )
-    start_hub(config)
+    start_hub(config, seconds)
     notice(f"started a Hub in the background for {config.home}")
     return Client(connection)
 
@@ -67,7 +78,7 @@ def require_local(config: Settings) -> None:
         )
 
 
-def start_hub(config: Settings) -> None:
+def start_hub(config: Settings, seconds: float = START_SECONDS) -> None:
     """Start a Hub in the background and wait until it serves; refuses as it refused."""
     require_local(config)
     if not os.path.isfile(os.path.join(os.path.dirname(amux.__file__), _HUB_MODULE)):
@@ -75,7 +86,7 @@ def start_hub(config: Settings) -> None:
             "no Hub runs, and this amux holds the agent's side only",
             hint="install the amux package on this machine and run `amux hub start`",
         )
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + seconds
     child = _spawn_hub(config.home)
     said = _last_words(child, deadline)
     if child.poll() is None or is_listening(config.socket_path):
@@ -133,6 +144,170 @@ def edit(command: str, path: str) -> int:
             continue  # Ctrl-C belongs to the editor, which has the terminal
 
 
+class Child:
+    """An agent's process; nothing of it is left when `end` returns."""
+
+    __slots__ = ("_process", "stderr", "stdin", "stdout")
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self.stderr = process.stderr
+
+    @property
+    def pid(self) -> int:
+        """Name it as the kernel does."""
+        return self._process.pid
+
+    def send(self, number: int) -> None:
+        """Send a signal; one that has ended gets none."""
+        self._process.send_signal(number)
+
+    def read(self, size: int) -> bytes:
+        """Read some bytes of what it says; none at the end."""
+        return os.read(self.stdout.fileno(), size) if self.stdout is not None else b""
+
+    def write(self, data: bytes) -> int:
+        """Write some bytes to its standard input; tell how many."""
+        return os.write(self.stdin.fileno(), data) if self.stdin is not None else 0
+
+    def feed(self, text: str) -> None:
+        """Write all of its standard input, beside whatever else is done; its end is told."""
+        threading.Thread(target=self._feed, args=(text,), name="input", daemon=True).start()
+
+    def lines(self) -> Iterator[str]:
+        """Give the lines that it says, until it says no more; too long a one is passed over."""
+        rest, is_skipping = bytearray(), False
+        while chunk := self.read(65536):
+            *ends, last = chunk.split(b"\n")
+            for end in ends:
+                rest += end
+                if not is_skipping:
+                    yield rest.decode("utf-8", "replace")
+                rest, is_skipping = bytearray(), False
+            rest += last
+            if len(rest) > LINE_MAX_BYTES:
+                rest, is_skipping = bytearray(), True
+        if rest and not is_skipping:
+            yield rest.decode("utf-8", "replace")
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Wait for its end, and give its exit status as shells count; None if it goes on."""
+        try:
+            return _as_shells_count(self._process.wait(seconds))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait_or_stop(self) -> int | None:
+        """Wait until it ends, and give its exit status, or until it is stopped: None."""
+        if self._process.returncode is None:
+            _, status = os.waitpid(self._process.pid, os.WUNTRACED)
+            if os.WIFSTOPPED(status):
+                return None
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+        return _as_shells_count(self._process.returncode)
+
+    def end(self, grace_seconds: float = GRACE_SECONDS) -> int:
+        """End it and everything that it started in its group, if it has a group of its own."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
+            if self.wait(grace_seconds) is None:
+                self._signal(signal.SIGKILL)
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            if pipe is not None:
+                _close(pipe)
+        return _as_shells_count(self._process.wait())
+
+    def _feed(self, text: str) -> None:
+        if self.stdin is None:
+            return
+        with suppress(OSError, ValueError):  # an agent need not read what it was given
+            rest = text.encode("utf-8", "surrogateescape")
+            while rest:
+                rest = rest[self.write(rest) :]
+        _close(self.stdin)
+
+    def _signal(self, number: int) -> None:
+        try:
+            is_leader = os.getpgid(self.pid) == self.pid
+            if is_leader:
+                os.killpg(self.pid, number)
+            else:
+                os.kill(self.pid, number)
+        except ProcessLookupError:
+            return
+
+
+def spawn(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: str,
+    *,
+    has_pipes: bool,
+    keeps_stderr: bool = False,
+    is_quiet: bool = False,
+    own_group: bool = False,
+) -> Child:
+    """Start an agent on this terminal, or with pipes for what it reads and says.
+
+    Its complaints go where ours go, to a pipe too with `keeps_stderr`, or nowhere with `is_quiet`;
+    `own_group` keeps the terminal's Ctrl-C from it. Raises `OSError` where it cannot be started.
+    """
+    pipe = subprocess.PIPE if has_pipes else None
+    complaints = subprocess.DEVNULL if is_quiet else None
+    return Child(
+        subprocess.Popen(
+            list(argv),
+            env=dict(environment),
+            cwd=cwd,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.PIPE if keeps_stderr else complaints,
+            bufsize=0,
+            process_group=0 if own_group else None,
+        )
+    )
+
+
+def capture(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: str,
+    *,
+    seconds: float,
+    max_bytes: int,
+) -> tuple[int | None, bytes]:
+    """Run a program that should say little and end soon; gives its status and what it said.
+
+    The status is None where it did not end in time; whatever it started is ended with it.
+    """
+    child = spawn(argv, environment, cwd, has_pipes=True, keeps_stderr=True, own_group=True)
+    deadline = time.monotonic() + seconds
+    said = {pipe: b"" for pipe in (child.stdout, child.stderr) if pipe is not None}
+    try:
+        if child.stdin is not None:
+            child.stdin.close()
+        silent: list[object] = []
+        while len(silent) < len(said) and (left := deadline - time.monotonic()) > 0:
+            waiting = [pipe for pipe in said if pipe not in silent]
+            for pipe in select.select(waiting, [], [], left)[0]:
+                chunk = os.read(pipe.fileno(), SAID_MAX_BYTES)
+                said[pipe] = (said[pipe] + chunk)[:max_bytes]
+                if not chunk:
+                    silent.append(pipe)
+        status = child.wait(max(0.0, deadline - time.monotonic()))
+    finally:
+        child.end(0.0)
+    out, err = said.values()
+    return status, out or err
+
+
+def stop_self() -> None:
+    """Stop this process as a shell's job is stopped; returns when it is continued."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
 def random_name(prefix: str) -> str:
     """Make a name that nobody can guess."""
     return prefix + os.urandom(8).hex()
@@ -147,6 +322,17 @@ def command() -> list[str]:
     if os.access(started, os.X_OK) or not sys.executable:
         return [started]
     return [sys.executable, started]
+
+
+def _as_shells_count(status: int) -> int:
+    return 128 - status if status < 0 else status
+
+
+def _close(pipe: "IO[bytes]") -> None:
+    try:
+        pipe.close()
+    except OSError:
+        return  # what was still to be written has nobody to read it
 
 
 def _spawn_hub(home: str) -> subprocess.Popen[bytes]:
@@ -196,7 +382,7 @@ def _await_socket(config: Settings, deadline: float, otherwise: AmuxError | None
     seconds = max(0.0, deadline - time.monotonic())
     if not wait_until(lambda: is_listening(config.socket_path), seconds):
         raise otherwise or Unavailable(
-            f"the Hub did not answer within {START_SECONDS:g} s of its start",
+            "the Hub did not answer in the time that its start may take",
             hint="look at run/hub.log in AMUX_HOME",
         )
 

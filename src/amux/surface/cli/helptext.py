@@ -16,6 +16,7 @@ STATUSES = {
     4: "ask someone",
     5: "try later",
     6: "find out first what happened",
+    7: "not with this agent, or not so",
     130: "interrupted",
 }
 
@@ -63,6 +64,8 @@ def _verb(verb: Verb) -> str:
     if verb.about:
         text += _paragraph(verb.about)
     takes = [(one.usage.strip("[]"), one.about, one.choices) for one in verb.positionals]
+    if verb.rest is not None:
+        takes.append((f"-- {verb.rest.usage.strip('[]')}", verb.rest.about, ()))
     options = [(one.usage.strip("[]"), one.about, one.choices) for one in verb.options]
     if takes:
         text += "\narguments:\n" + "".join(_line(*row) for row in takes)

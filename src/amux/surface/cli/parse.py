@@ -22,7 +22,7 @@ _FAR = 3  # more edits than this and a suggestion is a guess
 class Given:
     """What was asked: a verb and its values; or a request for help or the release."""
 
-    __slots__ = ("help_words", "values", "verb", "wants_version")
+    __slots__ = ("help_words", "rest", "values", "verb", "wants_version")
 
     def __init__(
         self,
@@ -31,7 +31,9 @@ class Given:
         *,
         help_words: tuple[str, ...] | None = None,
         wants_version: bool = False,
+        rest: tuple[str, ...] = (),
     ) -> None:
+        self.rest = rest
         self.verb = verb
         self.values = values
         self.help_words = help_words
@@ -74,7 +76,8 @@ def parse(argv: list[str]) -> Given:
     if "help" in options or not words:
         return Given(None, {}, help_words=lead_of(words))
     verb = find(words)
-    values = _positionals(verb, words[len(verb.words) :] + rest)
+    own, passed_on = (rest, []) if verb.rest is None else ([], rest)
+    values = _positionals(verb, words[len(verb.words) :] + own)
     for name, value in options.items():
         if name not in verb.option_names:
             raise InvalidArgument(
@@ -90,7 +93,7 @@ def parse(argv: list[str]) -> Given:
                 hint=f"give --{option.name} {option.metavar}; see `amux {verb.name} --help`",
                 argument=option.key,
             )
-    return Given(verb, values)
+    return Given(verb, values, rest=tuple(passed_on))
 
 
 def find(words: list[str]) -> Verb:

@@ -73,7 +73,8 @@ class Verb:
     """One row: what it is called, takes, does, and may be refused with."""
 
     __slots__ = (
-        "about", "examples", "handler", "name", "options", "positionals", "refusals", "summary",
+        "about", "examples", "handler", "name", "options", "positionals", "refusals", "rest",
+        "summary",
     )  # fmt: skip
 
     def __init__(
@@ -85,7 +86,10 @@ class Verb:
         about: str = "",
         examples: tuple[tuple[str, str], ...],
         refusals: tuple[Code, ...] = (),
+        rest: Positional | None = None,
     ) -> None:
+        self.rest = rest
+        """What all words after `--` are, one by one."""
         self.name = name
         self.handler = handler
         self.summary = summary
@@ -109,6 +113,8 @@ class Verb:
     def usage(self) -> str:
         """Show how it is called, in one line."""
         parts = [one.usage for one in self.positionals] + [one.usage for one in self.options]
+        if self.rest is not None:
+            parts.append(f"[-- {self.rest.usage.strip('[]')}]")
         return " ".join(["amux", self.name, *parts])
 
 

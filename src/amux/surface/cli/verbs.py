@@ -1,7 +1,7 @@
 """The one table of verbs: parsing, help, completion and the man page are all made from it.
 
-Rule 1: a verb is a row, here or in `identity_verbs.py`; nothing about verbs or options is said
-        anywhere else.
+Rule 1: a verb is a row, here or in a module named `…_verbs.py`; nothing about verbs or options
+        is said anywhere else.
 Rule 2: an option's name means the same, and takes the same kind of value, in every verb.
 Rule 3: `handler` names a module beside this one and its function; only the module of the verb
         that was called is ever loaded (`main.py`).
@@ -9,6 +9,7 @@ Rule 3: `handler` names a module beside this one and its function; only the modu
 
 from amux.errors import Code
 from amux.surface.cli.identity_verbs import IDENTITY_ROWS
+from amux.surface.cli.launch_verbs import LAUNCH_ROWS
 from amux.surface.cli.verb import HUB, JSON, Option, Positional, Verb
 
 _DATA = (Code.MEMORY_DISABLED, *HUB)
@@ -249,6 +250,7 @@ _ROWS = (
         refusals=(Code.CORRUPT, *HUB),
     ),
     *IDENTITY_ROWS,
+    *LAUNCH_ROWS,
     Verb(
         "mcp",
         "mcp:serve",

@@ -1,8 +1,8 @@
 """The memory tools: what is offered to the agent, and what a call answers.
 
-Rule 1: the Hub is asked once what it may offer, beside the conversation; one is started if none
-        runs. The first listing waits for the answer at most 500 ms, and decides for the life of
-        this process (M56).
+Rule 1: unless its set of tools is fixed, the Hub is asked once what it may offer, beside the
+        conversation; one is started if none runs. The first listing waits for the answer at most
+        500 ms, and decides for the life of this process (M56).
 Rule 2: only a definite "memory is off" leaves the tools out. A tool that is not listed can
         still be called: the Hub decides on each call, so that a process outlives both answers.
 Rule 3: every refusal is the answer of a tool: the one body, on one line (M48).
@@ -64,10 +64,10 @@ class MemoryTools:
         return isinstance(name, str) and name in TOOLS and not self.is_empty
 
     def ask_once(self) -> None:
-        """Begin to ask the Hub what it may offer; a second time does nothing."""
+        """Begin to ask the Hub what it may offer; nothing where that is fixed, or asked already."""
         with self._asking:
             is_first, self._is_asked = not self._is_asked, True
-        if is_first and not self.is_empty:
+        if is_first and self._fixed is None:
             threading.Thread(target=self._learn, daemon=True).start()
 
     def listed(self) -> list[dict[str, object]]:

@@ -1,0 +1,1 @@
+"""The agents that amux starts with memory: one module each, and none knows another."""

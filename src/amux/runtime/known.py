@@ -1,0 +1,141 @@
+"""The agents that can be started: what each is called, and by which program it is run.
+
+Rule 1: three have adapters and get memory; every other starts as it would without amux, and says
+        so (R9).
+Rule 2: `agents.toml` is the person's: read, never written. An unknown key is refused by name.
+Rule 3: a program is found as a shell finds it, before anything else happens.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from amux.disk import named
+from amux.errors import InvalidArgument, LaunchRefused
+
+FILE = "agents.toml"
+FILE_MAX_BYTES = 64 * 1024  # a page of settings has a hundredth of this
+UNKNOWN_ID = "unknown-agent"  # the journal's word for an agent that it has none for (J28)
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_KEYS = ("executable", "sdk_python")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One agent that can be started."""
+
+    name: str
+    agent_id: str
+    """As the journal names it (J28)."""
+    program: str
+    """What is looked for on the PATH, or an absolute path."""
+    has_memory: bool = False
+    install: str = ""
+    sdk_python: str = ""
+    """The interpreter that has the agent's SDK (R17)."""
+
+
+AGENTS: Mapping[str, Agent] = {
+    agent.name: agent
+    for agent in (
+        Agent(
+            name="codex",
+            agent_id="codex",
+            program="codex",
+            has_memory=True,
+            install="npm install -g @openai/codex",
+        ),
+        Agent(
+            name="claude",
+            agent_id="claude-code",
+            program="claude",
+            has_memory=True,
+            install="npm install -g @anthropic-ai/claude-code",
+        ),
+        Agent(
+            name="pi",
+            agent_id="pi",
+            program="pi",
+            has_memory=True,
+            install="npm install -g @earendil-works/pi-coding-agent",
+        ),
+        Agent(
+            name="gemini",
+            agent_id="gemini-cli",
+            program="gemini",
+            install="npm install -g @google/gemini-cli",
+        ),
+        Agent(
+            name="opencode",
+            agent_id="opencode",
+            program="opencode",
+            install="npm install -g opencode-ai",
+        ),
+    )
+}
+
+
+def known(home: str) -> dict[str, Agent]:
+    """Name all agents that can be started here: ours, and those of `agents.toml`."""
+    agents = dict(AGENTS)
+    for name, table in _tables(home).items():
+        if not _NAME.fullmatch(name) or not isinstance(table, dict):
+            raise _refused(name, "write a table for each agent: [name], in lower case")
+        base = agents.get(name) or Agent(name=name, agent_id=UNKNOWN_ID, program=name)
+        for key, value in table.items():
+            if key not in _KEYS:
+                raise _refused(f"{name}.{key}", "known are " + ", ".join(_KEYS))
+            if not isinstance(value, str) or not value or "\0" in value:
+                raise _refused(f"{name}.{key}", "write a string in quotes")
+        agents[name] = replace(
+            base,
+            program=table.get("executable", base.program),
+            sdk_python=table.get("sdk_python", ""),
+        )
+    return agents
+
+
+def agent(home: str, name: str) -> Agent:
+    """Find an agent by its name."""
+    agents = known(home)
+    if name not in agents:
+        raise InvalidArgument(
+            "amux knows no such agent",
+            hint=f"use one of {', '.join(agents)}, or give it a table in {FILE}",
+            argument="agent",
+        )
+    return agents[name]
+
+
+def executable(found: Agent, search_path: str) -> str:
+    """Find an agent's program, absolutely."""
+    path = named.find_program(found.program, search_path)
+    if path is None:
+        raise LaunchRefused(
+            "the agent's program is not installed",
+            hint=f"install it: {found.install}" if found.install else f"see {FILE}",
+            step="executable",
+            cause="not_found",
+            agent=found.name,
+        )
+    return path
+
+
+def _tables(home: str) -> dict[str, object]:
+    try:
+        data = named.read(named.join(home, FILE), max_bytes=FILE_MAX_BYTES)
+        if len(data) > FILE_MAX_BYTES:
+            raise _refused("", f"it may have {FILE_MAX_BYTES} bytes")
+        return tomllib.loads(data.decode("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise _refused("", f"make it a TOML file in UTF-8 ({type(error).__name__})") from error
+
+
+def _refused(argument: str, hint: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{FILE} is not as it should be", hint=hint, file=FILE, argument=argument
+    )
