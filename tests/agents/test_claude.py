@@ -53,7 +53,7 @@ def is_told(asked: Asked) -> bool:
     return bool(places)
 
 
-@pytest.mark.requirement("R16", "R13", "run-1")
+@pytest.mark.requirement("R16", "R13", "run-1", "bug-44")
 def test_a_new_session_reads_and_saves(
     launcher: Launcher, model: ModelServer, hub: RunningHub
 ) -> None:
@@ -353,7 +353,7 @@ def test_a_turn_that_needs_no_history_asks_the_hub_nothing(
     assert [len(one.items) for one in loop(model)] == sorted(len(one.items) for one in loop(model))
 
 
-@pytest.mark.requirement("R11", "run-20")
+@pytest.mark.requirement("R11", "run-20", "bug-39")
 def test_after_bound_runs_a_plain_start_is_what_it_was_before(
     launcher: Launcher, model: ModelServer, place: Place
 ) -> None:
