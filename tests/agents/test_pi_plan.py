@@ -79,6 +79,20 @@ def test_an_unbound_start_passes_the_callers_words_and_nothing_of_ours() -> None
     assert resumed.argv == ("/bin/pi", "--session", "abc")
 
 
+@pytest.mark.requirement("R4", "R19")
+@pytest.mark.parametrize(
+    ("version", "takes"),
+    [("1.6.0", True), ("0.76.0", True), ("0.75.9", False), ("0.73.1", False), ("", False)],
+)
+def test_an_id_is_given_only_to_a_release_that_is_known_to_take_one(
+    version: str, takes: bool
+) -> None:
+    for_whom = start(version=version)
+    assert pi.takes_session_id(for_whom) is takes
+    plan = pi.compose(PLAN, replace(BOUND, form="cli"), for_whom)
+    assert ("--session-id" in plan.argv) is takes
+
+
 @pytest.mark.requirement("R6", "R18")
 def test_a_resume_passes_the_same_again() -> None:
     files = {OWN: "own"}

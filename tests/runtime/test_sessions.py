@@ -272,6 +272,17 @@ def test_what_a_killed_run_left_is_removed_and_a_live_run_is_left_alone(
     assert not Path(sessions.credential_file("s-ffffffffffff")).exists()
 
 
+@pytest.mark.requirement("R3")
+def test_a_run_that_was_broken_off_before_it_swept_is_swept_later(sessions: Sessions) -> None:
+    sessions.write(Record(start=state()))
+    with sessions.held(ID):
+        sessions.put_credential(ID, "amux_TOKEN")
+    assert Path(sessions.credential_file(ID)).exists()
+    sessions.sweep_dead()
+    assert not Path(sessions.credential_file(ID)).exists()
+    assert not (Path(sessions.directory(ID)) / "lock").exists()
+
+
 @pytest.mark.requirement("R13")
 def test_a_timeline_is_read_as_it_was_written_but_for_torn_lines(
     home: Path, sessions: Sessions

@@ -299,14 +299,19 @@ def _revoked(ctx: Context, session: str, outcome: Outcome, tell: Tell) -> Iterat
     try:
         yield
     finally:
-        if isinstance(outcome, IsBound):
-            try:
-                binding.end(ctx, session)
-            except AmuxError as refusal:
-                tell(f"the session's credential is not revoked ({refusal.code}); it dies in 12 h")
-        elif isinstance(outcome, HasFailed) and outcome.may_be_bound:
-            # Nobody received that credential; a Hub that is well again need not keep it.
-            binding.end_if_known(ctx, session)
+        with terminal.undisturbed():
+            _revoke(ctx, session, outcome, tell)
+
+
+def _revoke(ctx: Context, session: str, outcome: Outcome, tell: Tell) -> None:
+    if isinstance(outcome, IsBound):
+        try:
+            binding.end(ctx, session)
+        except AmuxError as refusal:
+            tell(f"the session's credential is not revoked ({refusal.code}); it dies in 12 h")
+    elif isinstance(outcome, HasFailed) and outcome.may_be_bound:
+        # Nobody received that credential; a Hub that is well again need not keep it.
+        binding.end_if_known(ctx, session)
 
 
 @contextmanager

@@ -114,7 +114,8 @@ class Run:
             self.note(timeline.exit(None, "broken off"))
             raise
         finally:
-            self.sessions.sweep(self.session)
+            with terminal.undisturbed():
+                self.sessions.sweep(self.session)
         self.note(timeline.exit(done.status, done.failure))
         return done
 

@@ -158,7 +158,9 @@ class Sessions:
         try:
             yield
         finally:
-            named.remove(named.join(self._path, path))
+            # What was not swept is swept by whoever finds the lock's file without a holder.
+            if not self._is_unswept(session):
+                named.remove(named.join(self._path, path))
             lock.release()
 
     def put_credential(self, session: str, text: str) -> None:
@@ -180,6 +182,11 @@ class Sessions:
         named.remove(self.credential_file(session))
         for path in named.walk(self.files_directory(session)):
             named.remove(path)
+
+    def _is_unswept(self, session: str) -> bool:
+        return named.exists(self.credential_file(session)) or named.exists(
+            self.files_directory(session)
+        )
 
     def sweep_dead(self) -> None:
         """Remove what runs left behind that were killed: those whose lock nobody holds."""

@@ -5,21 +5,25 @@ Rule 1: the agent stays in this process's group, so that the terminal's Ctrl-C a
 Rule 2: where the agent alone was stopped, amux stops too: a shell must not wait for a job that
         nobody can continue.
 Rule 3: a request to end, and a terminal that goes away, are passed on; amux ends after the agent.
+        It is interrupted once at most: what it then undoes ends by itself.
 Rule 4: the terminal's settings are put back: an agent that died leaves them as it liked them.
 """
 
 import signal
 import sys
 import termios
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import FrameType
+from typing import TypeAlias
 
 from amux.runtime import process
 from amux.runtime.process import Child
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _SENT_BY_KEYS = (signal.SIGINT, signal.SIGQUIT)
+_ALL = (*_PASSED_ON, signal.SIGINT)
+Handler: TypeAlias = Callable[[int, FrameType | None], None]
 
 
 def run(
@@ -33,20 +37,31 @@ def run(
     `started` is told its process.
     """
     children: list[Child] = []
+    asked: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
+        asked.append(number)
         for child in children:
             child.send(number)
 
-    with _settings_kept(), _handled(dict.fromkeys(_PASSED_ON, pass_on)), _deaf_to_keys():
-        child = process.spawn(argv, environment, cwd, has_pipes=False)
-        children.append(child)
-        started(child.pid)
-        while (status := child.wait_or_stop()) is None:
-            if sys.stdin.isatty():
-                process.stop_self()
-            child.send(signal.SIGCONT)
-        return status
+    with _settings_kept():
+        # Handlers, not SIG_IGN: the agent would inherit that one.
+        _handle(_PASSED_ON, pass_on)
+        _handle(_SENT_BY_KEYS, _ignore)
+        try:
+            child = process.spawn(argv, environment, cwd, has_pipes=False)
+            children.append(child)
+            for number in asked[:1]:
+                child.send(number)
+            started(child.pid)
+            while (status := child.wait_or_stop()) is None:
+                if sys.stdin.isatty():
+                    process.stop_self()
+                child.send(signal.SIGCONT)
+            return status
+        finally:
+            # What follows is tidying up; a terminal that went away says so more than once.
+            _handle(_PASSED_ON, _ignore)
 
 
 @contextmanager
@@ -54,27 +69,37 @@ def interruptible() -> Iterator[None]:
     """Have a request to end act as Ctrl-C does while the block runs: what was begun is undone."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        _handle(_ALL, _ignore)
         raise KeyboardInterrupt
 
-    with _handled(dict.fromkeys(_PASSED_ON, interrupt)):
+    with _handled(_ALL, interrupt):
         yield
-
-
-def _deaf_to_keys() -> AbstractContextManager[None]:
-    # A handler, not SIG_IGN: the agent would inherit that one.
-    return _handled(dict.fromkeys(_SENT_BY_KEYS, lambda _number, _frame: None))
 
 
 @contextmanager
-def _handled(
-    handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]],
-) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+def undisturbed() -> Iterator[None]:
+    """Let nothing interrupt the block, which must end by itself: half a tidying up is none."""
+    with _handled(_ALL, _ignore):
+        yield
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    return
+
+
+def _handle(numbers: Iterable[signal.Signals], handler: Handler) -> None:
+    for number in numbers:
+        signal.signal(number, handler)
+
+
+@contextmanager
+def _handled(numbers: Iterable[signal.Signals], handler: Handler) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for number, earlier in before.items():
+            signal.signal(number, earlier if earlier is not None else signal.SIG_DFL)
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def compose_unbound(plan: LaunchPlan, start: Start) -> LaunchPlan:
 
 def takes_session_id(start: Start) -> bool:
     """Tell whether a new session can be given its native id."""
-    return start.is_at_least(*SESSION_ID_SINCE)
+    return bool(start.version) and start.is_at_least(*SESSION_ID_SINCE)
 
 
 def turn() -> Turn:
