@@ -36,10 +36,10 @@ def fort(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faces]:
 
 
 def snapshot(top: Path) -> dict[str, tuple[object, ...]]:
-    """Tell of every file beneath a folder what a touch would change."""
+    """Tell of every file beneath a folder what a touch would change; calls do leave a trail."""
     found: dict[str, tuple[object, ...]] = {}
     for folder, folders, files in os.walk(top):
-        for name in [*folders, *files]:
+        for name in {*folders, *files} - {"audit.jsonl"}:
             path = os.path.join(folder, name)
             seen = os.lstat(path)
             found[path] = (seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns)

@@ -229,12 +229,12 @@ def test_nine_thousand_stray_entries_stall_nothing(place: Path) -> None:
     longest = 0.0
     steps = iter(view.refresh())
     while True:
-        began = time.perf_counter()
+        began = time.thread_time()
         if next(steps, view) is view:
             break
-        longest = max(longest, time.perf_counter() - began)
+        longest = max(longest, time.thread_time() - began)
     assert not view.is_complete
-    assert longest < 0.05  # a millisecond, and room for a busy machine
+    assert longest < 0.05  # of its own time; a millisecond, and room for a slow machine
     assert store.read(GLOBAL, at("a.md")) == Present(b"there")
     with pytest.raises(QuotaExceeded):
         store.put(GLOBAL, at("b.md"), b"1", ABSENT)

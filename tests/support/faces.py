@@ -263,7 +263,8 @@ EXIT = {
     "revision_conflict": 3, "cursor_stale": 3, "permission_denied": 4, "memory_disabled": 4,
     "upgrade_required": 4, "busy": 5, "not_saved": 5, "unavailable": 5, "outcome_unknown": 6,
     "corrupt": 1, "internal": 1, "secret_detected": 2, "unauthenticated": 4,
-    "binding_required": 4, "binding_mismatch": 4, "rate_limited": 5,
+    "binding_required": 4, "binding_mismatch": 4, "rate_limited": 5, "unsupported_agent": 7,
+    "launch_refused": 7,
 }  # fmt: skip
 
 

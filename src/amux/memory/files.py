@@ -147,18 +147,22 @@ class Files:
         partition = self._partition(scope)
         deadline = self._deadline()
         place = parent(f"{partition.top}/{path.text}")
-        announced()
+        written = None
         try:
             with definite(), ExitStack() as opened:
-                with partition.lock.held(deadline):
-                    self._require_working()
-                    folder = self._open(opened, place)
-                    before = _document(folder, path.name)
-                    if folder is not None and isinstance(before, Present):
+                # Looked at before the announcement too, so that who is refused waits for none.
+                for is_announced in (False, True):
+                    if is_announced:
+                        announced()
+                    with partition.lock.held(deadline):
+                        self._require_working()
+                        folder = self._open(opened, place)
+                        before = _document(folder, path.name)
+                        if folder is None or isinstance(before, Missing):
+                            break
                         revision.require(before.revision, expected)
-                        written = self._unlink(partition, folder, path.text, path.name)
-                    else:
-                        written = None
+                        if is_announced:
+                            written = self._unlink(partition, folder, path.text, path.name)
                 if written is None:
                     self._await(partition, path.text, deadline)
                     return revision.ABSENT
@@ -167,7 +171,7 @@ class Files:
             self._await(partition, path.text, deadline)
             raise
         self._prune(partition, place, deadline)
-        return before.revision
+        return expected
 
     def broken(self, scope: Scope) -> list[Broken]:
         """List the files that are no documents, each with its reason."""
