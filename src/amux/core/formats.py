@@ -11,12 +11,14 @@ Rule 4: what repeats without a bound begins where nothing of its alphabet stands
 
 import re
 from dataclasses import dataclass
+from itertools import compress, repeat
+from operator import contains
 
 from amux.core import placeholder
 from amux.core.lazy import Lazy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # each row is itself
 class Format:
     """One published format; `is_spread` if blanks or slashes may stand within it."""
 
@@ -121,6 +123,15 @@ FORMATS = (
     _row("amux token", "amux_", rf"\bamux_[0-9a-f]{{12}}_[A-Za-z0-9_-]{{43}}_[0-9a-f]{{8}}{_END}"),
 )
 
+
+def _columns(*, spread: bool) -> tuple[tuple[str, ...], tuple[Format, ...]]:
+    """Give the literals of some formats, and beside each the format that it belongs to."""
+    pairs = [(one, row) for row in FORMATS if row.is_spread == spread for one in row.literals]
+    return tuple(one for one, _ in pairs), tuple(row for _, row in pairs)
+
+
+_TIGHT, _SPREAD = _columns(spread=False), _columns(spread=True)
+
 # A colon and an at sign frame the password; greedy, because a password may hold an at sign.
 _IN_URL = Lazy(r"://[^\s/:@'\"<>`]{0,64}:([^\s/'\"<>`]{4,128})@(\[[0-9a-fA-F:.]+\]|[\w.-]+)")
 URL_KIND = "password in a URL"
@@ -130,13 +141,12 @@ def first_in(text: str) -> tuple[str, int] | None:
     """Find a value of a published format: its kind, and where it begins."""
     split = text.replace("/", " ").split()
     words = "\n".join([word for word in split if len(word) >= MIN_TOKEN])
-    for row in FORMATS:
-        where = text if row.is_spread else words
-        if not any(literal in where for literal in row.literals):
-            continue
-        for found in row.pattern.now.finditer(where):
-            if not placeholder.is_example(found[found.lastindex or 0]):
-                return row.kind, text.index(found[0])
+    for where, literals, owners in ((words, *_TIGHT), (text, *_SPREAD)):
+        # Every write comes through here, so the literals are looked for without a loop of ours.
+        for row in dict.fromkeys(compress(owners, map(contains, repeat(where), literals))):
+            for found in row.pattern.now.finditer(where):
+                if not placeholder.is_example(found[found.lastindex or 0]):
+                    return row.kind, text.index(found[0])
     for found in _IN_URL.now.finditer(text):
         if _is_password(found[1]) and not placeholder.is_local(found[2]):
             return URL_KIND, found.start()
