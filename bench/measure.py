@@ -1,6 +1,7 @@
 """Taking times: interleaved, warmed up, medians.
 
-Rule 1: what is compared runs in turn, A B A B, so that a drifting machine moves both.
+Rule 1: what is compared runs in turn, A B A B, so that a drifting machine moves both; in short
+        bursts where each would find the other's data in the processor's caches.
 Rule 2: a figure is a median unless it is named p99.
 """
 
@@ -42,14 +43,22 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def paired(
-    one: Callable[[], object], other: Callable[[], object], *, rounds: int, warm_up: int = 2
+    one: Callable[[], object],
+    other: Callable[[], object],
+    *,
+    rounds: int,
+    warm_up: int = 2,
+    burst: int = 1,
 ) -> tuple[float, float]:
-    """Time two things in turn; give the median seconds of each."""
+    """Time two things in turn, `burst` times each; give the median seconds of each."""
     for _ in range(warm_up):
         one()
         other()
-    times = [(seconds(one), seconds(other)) for _ in range(rounds)]
-    return statistics.median(t for t, _ in times), statistics.median(t for _, t in times)
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds // burst):
+        for call, taken in zip((one, other), times, strict=True):
+            taken += [seconds(call) for _ in range(burst)]
+    return statistics.median(times[0]), statistics.median(times[1])
 
 
 def percentile(times: Sequence[float], share: float) -> float:

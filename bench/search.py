@@ -16,7 +16,8 @@ from bench.wire import Wire
 from tests.support.corpus import full_scope, rare
 from tests.support.hub import RunningHub, running_hub
 
-ROUNDS = 40
+ROUNDS = 60
+BURST = 10
 TERMS = {
     1: [rare(0)[0]],
     3: [rare(1)[0], "memory", "记忆"],
@@ -90,8 +91,9 @@ def against_ripgrep(hub: RunningHub, mib: int, ripgrep: str) -> Iterator[Figure]
         ask = wire.call("search", query=" ".join(terms))
         ours, peer = paired(
             ask,
-            lambda command=command: subprocess.run(command, stdout=subprocess.DEVNULL),
+            lambda command=command: subprocess.run(command, capture_output=True),
             rounds=ROUNDS,
+            burst=BURST,
         )
         yield Figure(
             name=f"search, {count} terms, {mib} MiB",

@@ -48,6 +48,7 @@ def one_writer(hub: RunningHub, folder: Path) -> Figure:
         lambda: writer.write(next(contents)),
         lambda: bare(bare_folder, "one.md", content(0).encode(), os.fsync),
         rounds=ROUNDS,
+        burst=20,
     )
     return Figure(
         name="durable 2 KiB upsert",
