@@ -16,8 +16,8 @@ from bench.wire import Wire
 from tests.support.corpus import full_scope, rare
 from tests.support.hub import RunningHub, running_hub
 
-ROUNDS = 60
-BURST = 10
+ROUNDS = 90
+BURST = 30
 TERMS = {
     1: [rare(0)[0]],
     3: [rare(1)[0], "memory", "记忆"],
