@@ -48,3 +48,5 @@ printf '\nCodex: put this into ~/.codex/config.toml\n\n'
 printf '\nTry it; this one shows the entry, which agents read first:\n\n'
 printf '  AMUX_HOME=%s %s memory show MEMORY.md\n\n' "$(quoted "$AMUX_HOME")" "$(quoted "$amux")"
 "$amux" memory export MEMORY.md
+printf '\nOr start an agent that has it, its own memory off (codex and pi too):\n\n'
+printf '  AMUX_HOME=%s %s run claude\n' "$(quoted "$AMUX_HOME")" "$(quoted "$amux")"
