@@ -19,14 +19,19 @@ class Code(StrEnum):
     LIMIT_EXCEEDED = "limit_exceeded"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
+    AMBIGUOUS = "ambiguous"
     REVISION_CONFLICT = "revision_conflict"
     CURSOR_STALE = "cursor_stale"
+    LEASE_LOST = "lease_lost"
+    ADMISSION_DRIFT = "admission_drift"
     UNAUTHENTICATED = "unauthenticated"
     PERMISSION_DENIED = "permission_denied"
     BINDING_REQUIRED = "binding_required"
     BINDING_MISMATCH = "binding_mismatch"
+    CONFIRMATION_REQUIRED = "confirmation_required"
     MEMORY_DISABLED = "memory_disabled"
     UPGRADE_REQUIRED = "upgrade_required"
+    LEASE_HELD = "lease_held"
     BUSY = "busy"
     RATE_LIMITED = "rate_limited"
     NOT_SAVED = "not_saved"
@@ -67,12 +72,29 @@ TABLE: dict[Code, Row] = {
     ),
     Code.QUOTA_EXCEEDED: Row(507, 3, "make room", "the scope is full: 1,024 documents or 16 MiB"),
     Code.NOT_FOUND: Row(
-        404, 3, "never", "a named handle is gone: a continuation, an exported document, a route"
+        404,
+        3,
+        "never",
+        "a named handle is gone: a continuation, an exported document, a route, a section, a task",
+    ),
+    Code.AMBIGUOUS: Row(
+        409,
+        3,
+        "choose",
+        "two workspaces or tasks fit and guessing is forbidden; details.candidates",
     ),
     Code.REVISION_CONFLICT: Row(
         412, 3, "reread", "the expected revision is not the one on disk; details.observed is"
     ),
-    Code.CURSOR_STALE: Row(410, 3, "restart", "a cursor of another question or another caller"),
+    Code.CURSOR_STALE: Row(
+        410, 3, "restart", "a cursor of another question or another caller, or its source moved"
+    ),
+    Code.LEASE_LOST: Row(
+        412, 3, "reread", "the presented generation or nonce is not the one in force"
+    ),
+    Code.ADMISSION_DRIFT: Row(
+        409, 3, "a person", "a replayed admission finds bytes that differ from its ingress"
+    ),
     Code.UNAUTHENTICATED: Row(401, 4, "never", "no credential, or one that is not valid"),
     Code.PERMISSION_DENIED: Row(
         403, 4, "never", "a known actor, but not this; a root that may not be written"
@@ -81,9 +103,16 @@ TABLE: dict[Code, Row] = {
     Code.BINDING_MISMATCH: Row(
         403, 4, "never", "the binding is not the scope now in force: start a new session"
     ),
+    Code.CONFIRMATION_REQUIRED: Row(403, 4, "a person", "the checkpoint is not confirmed"),
     Code.MEMORY_DISABLED: Row(403, 4, "a person", "the system switch memory.enabled is off"),
     Code.UPGRADE_REQUIRED: Row(
         None, 4, "a person", "AMUX_HOME was written by a newer amux than this one"
+    ),
+    Code.LEASE_HELD: Row(
+        409,
+        5,
+        "later",
+        "somebody else owns it; details.observed says who, and details.blocking why",
     ),
     Code.BUSY: Row(
         503, 5, "later", "a lock or a pending write was not had in time; another Hub holds the root"
@@ -173,6 +202,12 @@ class NotFound(AmuxError):
     code = Code.NOT_FOUND
 
 
+class Ambiguous(AmuxError):
+    """More than one thing fits, and guessing is forbidden; `details.candidates`."""
+
+    code = Code.AMBIGUOUS
+
+
 class RevisionConflict(AmuxError):
     """The document is not what the writer has seen; `details.observed` says what it is."""
 
@@ -183,6 +218,18 @@ class CursorStale(AmuxError):
     """The cursor belongs to another question."""
 
     code = Code.CURSOR_STALE
+
+
+class LeaseLost(AmuxError):
+    """What the caller quotes is not the lease in force."""
+
+    code = Code.LEASE_LOST
+
+
+class AdmissionDrift(AmuxError):
+    """What an admission wrote, or was asked for, is no longer what it was."""
+
+    code = Code.ADMISSION_DRIFT
 
 
 class Unauthenticated(AmuxError):
@@ -209,6 +256,12 @@ class BindingMismatch(AmuxError):
     code = Code.BINDING_MISMATCH
 
 
+class ConfirmationRequired(AmuxError):
+    """A person has not said yes to these bytes."""
+
+    code = Code.CONFIRMATION_REQUIRED
+
+
 class MemoryDisabled(AmuxError):
     """Memory is switched off for the whole system."""
 
@@ -219,6 +272,12 @@ class UpgradeRequired(AmuxError):
     """A newer amux wrote what is to be read."""
 
     code = Code.UPGRADE_REQUIRED
+
+
+class LeaseHeld(AmuxError):
+    """Somebody else owns it; `details.observed` says who."""
+
+    code = Code.LEASE_HELD
 
 
 class Busy(AmuxError):
