@@ -12,7 +12,8 @@ EXITS_BY_RETRY = {
     "make room": {3},
     "reread": {3},
     "restart": {3},
-    "a person": {4},
+    "choose": {3},
+    "a person": {3, 4},
     "later": {5},
     "read first": {6},
 }
