@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 
 from amux import config as configuration
-from amux.config import Config, HubTable
+from amux.config import Config, Tables
 from amux.errors import AmuxError, Internal, Unavailable
 from amux.surface.cli import main as cli
 from amux.surface.cli import output
@@ -27,6 +27,7 @@ LATE = {
     "mcp_http": "amux.surface.mcp_http",
     "process": "amux.runtime.process",
     "mcp": "amux.surface.mcp.server",
+    "bundle": "amux.bundle",
     "settings_file": "amux.settings_file",
     "tls": "amux.tls",
 }
@@ -69,7 +70,7 @@ def main() -> int:
     try:
         if sys.platform == "win32":
             raise Unavailable("amux does not run on Windows", hint="run it inside WSL")
-        context.config = configuration.load(parse=_table_of)
+        context.config = configuration.load(parse=_tables_of)
         return cli.run(sys.argv[1:], context)
     except AmuxError as refusal:
         return output.refuse(context, refusal)
@@ -84,6 +85,6 @@ def main() -> int:
         )
 
 
-def _table_of(text: str) -> HubTable:
-    table: HubTable = import_module(LATE["settings_file"]).parse(text)
-    return table
+def _tables_of(text: str) -> Tables:
+    tables: Tables = import_module(LATE["settings_file"]).parse(text)
+    return tables

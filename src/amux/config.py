@@ -7,6 +7,7 @@ Rule 3: a client that was given a Hub or a binding by its environment reads no f
 Rule 4: the token of `config.toml` goes to the Hub of `config.toml`, and nowhere else.
 """
 
+import json
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -17,8 +18,19 @@ from amux.errors import InvalidArgument, Unauthenticated
 
 FILE = "config.toml"
 FILE_MAX_BYTES = 64 * 1024  # a page of settings has a hundredth of this
-TOKEN_MAX_BYTES = 1024
+TOKEN_MAX_BYTES = 4096
+CONNECTION_SUFFIX = "/connection.json"  # of a run's file, which holds more than a token
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class Tables:
+    """All of `config.toml`."""
+
+    __slots__ = ("hub", "runtime")
+
+    def __init__(self) -> None:
+        self.hub = HubTable()
+        self.runtime = RuntimeTable()
 
 
 class HubTable:
@@ -35,11 +47,20 @@ class HubTable:
         self.url = self.token_file = self.ca_file = ""
 
 
+class RuntimeTable:
+    """The table `[runtime]` of `config.toml`; everything may be absent."""
+
+    __slots__ = ("python", "run_dir")
+
+    def __init__(self) -> None:
+        self.run_dir = self.python = ""
+
+
 class Config:
     """What a person set for this process."""
 
     __slots__ = (
-        "_parse", "_table", "binding", "ca_file", "credential_file", "editor", "environment",
+        "_parse", "_tables", "binding", "ca_file", "credential_file", "editor", "environment",
         "home", "hub",
         "no_autostart", "runtime_dir", "search_path", "temp_dir",
     )  # fmt: skip
@@ -58,7 +79,7 @@ class Config:
         binding: str = "",
         ca_file: str = "",
         environment: Mapping[str, str] | None = None,
-        parse: Callable[[str], HubTable] | None = None,
+        parse: Callable[[str], Tables] | None = None,
     ) -> None:
         self.environment = environment or {}
         """All of it, for a process that is started with it."""
@@ -73,7 +94,7 @@ class Config:
         self.binding = binding
         self.ca_file = ca_file
         self._parse = parse
-        self._table: HubTable | None = None
+        self._tables: Tables | None = None
 
     @classmethod
     def nowhere(cls) -> "Config":
@@ -98,11 +119,12 @@ class Config:
     @property
     def table(self) -> HubTable:
         """Read `[hub]` of `config.toml`, once; refuses what is not as it should be."""
-        if self._table is None:
-            text = _settings_text(self.home)
-            parse = self._parse
-            self._table = HubTable() if text is None or parse is None else parse(text)
-        return self._table
+        return self._read().hub
+
+    @property
+    def runtime(self) -> RuntimeTable:
+        """Read `[runtime]` of `config.toml`, once; refuses what is not as it should be."""
+        return self._read().runtime
 
     @property
     def connection(self) -> Connection:
@@ -115,6 +137,8 @@ class Config:
             address = Address.parse(self.hub, "AMUX_HUB") if self.hub else own
             # The socket of another Hub is for its owner to open.
             return self._to(address, may_start=address.socket_path == own.socket_path)
+        if self.credential_file.endswith(CONNECTION_SUFFIX):
+            return self._of_a_run()
         if self.table.url:
             address = Address.parse_url(self.table.url, "hub.url")
             return self._to(address, self.table, may_start=False)
@@ -130,6 +154,24 @@ class Config:
     def path_of(self, text: str) -> str:
         """Give the path that a setting means: beneath the home folder, or beside the file."""
         return os.path.join(self.home, os.path.expanduser(text)) if text else ""
+
+    def _of_a_run(self) -> Connection:
+        """Go by a run's connection file alone: whoever lost the rest of a run's names."""
+        found = _connection(self.credential_file)
+        return Connection(
+            Address.parse(found["hub"], "AMUX_CREDENTIAL_FILE"),
+            token=found["credential"],
+            binding=found["binding"],
+            ca_file=found.get("ca_file", ""),
+            may_start=False,
+        )
+
+    def _read(self) -> Tables:
+        if self._tables is None:
+            text = _settings_text(self.home)
+            parse = self._parse
+            self._tables = Tables() if text is None or parse is None else parse(text)
+        return self._tables
 
     def _to(
         self, address: Address, table: HubTable | None = None, *, may_start: bool
@@ -156,7 +198,7 @@ class Config:
 
 
 def load(
-    environ: Mapping[str, str] = os.environ, *, parse: Callable[[str], HubTable] | None = None
+    environ: Mapping[str, str] = os.environ, *, parse: Callable[[str], Tables] | None = None
 ) -> Config:
     """Read the environment; refuses an AMUX_HOME that is no usable path.
 
@@ -202,7 +244,34 @@ def _settings_text(root: str) -> str | None:
 
 
 def _token(path: str, argument: str) -> str:
-    """Read a token's file, which nobody else may read."""
+    """Read a token's file, which nobody else may read; a run's connection file has one too."""
+    if path.endswith(CONNECTION_SUFFIX):
+        return _connection(path)["credential"]
+    text = _private(path, argument).decode("latin-1").strip()
+    if not is_header(text):
+        raise _unreadable(argument, "the credential's file holds one token and nothing else")
+    return text
+
+
+def _connection(path: str) -> dict[str, str]:
+    """Read a run's connection file: Hub, binding and credential, each as a text."""
+    argument = "AMUX_CREDENTIAL_FILE"
+    try:
+        found = json.loads(_private(path, argument))
+    except ValueError:
+        found = None
+    if (
+        not isinstance(found, dict)
+        or not {"hub", "binding", "credential"} <= set(found)
+        or not all(isinstance(text, str) for text in found.values())
+        or not is_header(found["credential"])
+        or not is_header(found["binding"])
+    ):
+        raise _unreadable(argument, "it is no connection file of a run")
+    return found
+
+
+def _private(path: str, argument: str) -> bytes:
     try:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -216,10 +285,7 @@ def _token(path: str, argument: str) -> str:
         ) from error
     if mode & OTHERS:
         raise _unreadable(argument, "others may read the credential's file: chmod 600 it")
-    text = data.decode("latin-1").strip()
-    if not is_header(text):
-        raise _unreadable(argument, "the credential's file holds one token and nothing else")
-    return text
+    return data
 
 
 def _unreadable(argument: str, hint: str) -> InvalidArgument:

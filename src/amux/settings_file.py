@@ -1,4 +1,4 @@
-"""`config.toml`: what a person set for the Hub of this AMUX_HOME, and for its clients.
+"""`config.toml`: what a person set for the Hub of this AMUX_HOME, its clients and its launches.
 
 Rule 1: the file is read and never written; amux has no key for what the Hub itself saves (M6).
 Rule 2: an unknown key and a wrong type are refused by name: a typing mistake is not a default.
@@ -8,7 +8,7 @@ Rule 3: loaded only where the file exists: `tomllib` costs a start 20 ms.
 import re
 import tomllib
 
-from amux.config import FILE, HubTable
+from amux.config import FILE, HubTable, RuntimeTable, Tables
 from amux.core.address import Address
 from amux.errors import InvalidArgument
 
@@ -19,24 +19,33 @@ _NAME = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _PLACE = re.compile(r"at line \d+, column \d+")
 
 
-def parse(text: str) -> HubTable:
+def parse(text: str) -> Tables:
     """Read the file's text; refuses what is not known, naming the key."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         raise _refused("", f"it is not TOML {place[0] if place else ''}".strip()) from error
-    for name in found:
-        if name != "hub":
-            raise _refused(name, "there is no such table; known is [hub]")
-    hub = found.get("hub", {})
-    if not isinstance(hub, dict):
-        raise _refused("hub", "write it as a table: [hub]")
-    table = HubTable()
-    for name, value in hub.items():
-        setattr(table, name, _value(name, value))
-    _require_sound(table)
-    return table
+    tables = Tables()
+    for name, rows in found.items():
+        if name not in Tables.__slots__:
+            raise _refused(name, "there is no such table; known are [hub] and [runtime]")
+        if not isinstance(rows, dict):
+            raise _refused(name, f"write it as a table: [{name}]")
+        for key, value in rows.items():
+            read = _value(key, value) if name == "hub" else _path(key, value)
+            setattr(getattr(tables, name), key, read)
+    _require_sound(tables.hub)
+    return tables
+
+
+def _path(name: str, value: object) -> str:
+    """Read a setting of `[runtime]`: root follows it, so it names one place, from wherever."""
+    if name not in RuntimeTable.__slots__:
+        raise _refused(f"runtime.{name}", "known are " + ", ".join(RuntimeTable.__slots__))
+    if not isinstance(value, str) or not value.startswith("/") or "\0" in value or "\n" in value:
+        raise _refused(f"runtime.{name}", "write a path from / in quotes")
+    return value
 
 
 def _value(name: str, value: object) -> str | tuple[str, ...]:

@@ -38,7 +38,7 @@ def loaded(home: Path, **environ: str) -> Config:
 
 @pytest.mark.requirement("M1", "M54")
 def test_every_key_is_read() -> None:
-    table = settings_file.parse(WHOLE)
+    table = settings_file.parse(WHOLE).hub
     assert table.listen == ("127.0.0.1:8484", "[::1]:8484")
     assert table.names == ("hub.example", "hub.example:443")
     assert (table.tls_cert, table.tls_key) == ("hub.crt", "~/hub.key")
@@ -55,7 +55,7 @@ def test_every_key_is_read() -> None:
 @pytest.mark.requirement("M1")
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "[hub]\n"])
 def test_an_empty_file_sets_nothing(text: str) -> None:
-    table = settings_file.parse(text)
+    table = settings_file.parse(text).hub
     assert not [name for name in HubTable.__slots__ if getattr(table, name)]
 
 

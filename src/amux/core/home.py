@@ -13,6 +13,7 @@ MEMORY_DIR = "memory"
 HUB_DIR = "hub"
 RUN_DIR = "run"
 SESSIONS_DIR = "sessions"  # a directory a session that amux started here
+HOMES_DIR = "homes"  # a home an agent that is started with a private one: logins, its own files
 
 SETTINGS_FILE = "settings.json"  # in HUB_DIR
 IDENTITY_FILE = "identity.json"  # in HUB_DIR: who is who
@@ -27,16 +28,19 @@ PID_FILE = "hub.pid"
 LOG_FILE = "hub.log"
 EDIT_PREFIX = "edit-"
 PROGRAMS_FILE = "programs.json"  # in RUN_DIR: what programs said of themselves; derived
+BUNDLE_FILE = "amux.zip"  # in RUN_DIR: the agent's side, for runs of other users; derived
 
-SESSION_FILE = "session.json"  # in a session's directory, as are the next four
+SESSION_FILE = "session.json"  # in a session's directory, as are the next five
 TIMELINE_FILE = "timeline.jsonl"
 CREDENTIAL_FILE = "credential"  # only while a run lives
 SESSION_LOCK_FILE = "lock"
 FILES_DIR = "files"  # of one run
+ELSEWHERE_FILE = "elsewhere.json"  # what a run made in other places; only while it lives
 
+RUNS_DIR = "/var/lib/amux/runs"  # of this machine: a directory a run of another user
 SHARED_DIR = "/run/amux"  # of this machine: sockets for other uids, one a Hub
 
-OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR, SESSIONS_DIR)
+OWNED = (LAYOUT_FILE, MEMORY_DIR, HUB_DIR, RUN_DIR, SESSIONS_DIR, HOMES_DIR)
 KEPT = ("config.toml", "agents.toml")
 
 SOCKET_MAX_BYTES = 107  # sockaddr_un holds 108 bytes, its final NUL among them

@@ -46,6 +46,8 @@ class Actor:
     bound_to: str | None = None
     """The binding that a delegated credential was made with."""
     surface: str
+    uid: int | None = None
+    """Of whoever calls, by the kernel's word; None where the call came over a network."""
     is_owner: bool
     """Whether it is the administrator: the owner of AMUX_HOME, or a person's token of `local`."""
 

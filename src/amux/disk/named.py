@@ -63,6 +63,12 @@ def is_socket(path: str) -> bool:
         return False
 
 
+def may_others_write(path: str) -> bool:
+    """Tell whether somebody else than root and we decides what stands in a file."""
+    found = os.stat(path)
+    return found.st_uid not in (0, os.geteuid()) or bool(found.st_mode & 0o022)
+
+
 def shown(name: bytes) -> str:
     """Read a path as the system spells it."""
     return os.fsdecode(name)

@@ -96,6 +96,21 @@ class Access:
         """Spell the binding that a session of a principal is given now."""
         return binding_of(self._hub_id, scope_of(self._effective.isolation_policy, principal))
 
+    def require_apart(self, uid: int | None, principal: str) -> None:
+        """Refuse an agent that would run as the uid of another principal than its own (R30).
+
+        File permissions would keep it from nothing of that one's. Without a uid it runs on
+        another machine, which is another's business.
+        """
+        if self._effective.isolation_policy != "per_principal" or uid is None:
+            return
+        if self.principal_of_uid(uid) != principal:
+            raise PermissionDenied(
+                "the agent would run as a user who is another principal",
+                hint="start it with --isolation linux-dac --user U",
+                step="isolation",
+            )
+
     def principal_of_uid(self, uid: int) -> str | None:
         """Tell whose uid it is, if it is that of somebody who may work."""
         if uid == OVERFLOW_UID:
@@ -130,6 +145,7 @@ class Access:
             verbs=VERBS,
             binding=caller.binding,
             surface=caller.surface,
+            uid=uid,
             is_owner=uid == self._owner_uid,
         )
 
@@ -148,6 +164,7 @@ class Access:
             binding=caller.binding,
             bound_to=token.binding,
             surface=caller.surface,
+            uid=caller.uid,
             is_owner=token.kind == "person" and token.acting_for == LOCAL,
         )
 

@@ -66,6 +66,8 @@ class Sessions:
             )
         now = self._now()
         whose, run_as = self._whose(actor, grant.principal, uid if is_delegated else None)
+        if is_delegated:
+            self._access.require_apart(actor.uid if run_as is None else run_as, whose)
         record = BindRecord(
             session=session,
             agent=agent,
@@ -128,6 +130,8 @@ class Sessions:
             self._bindings.change(lambda known: known.with_resumed(record.key, now, None))
             return _answer(record, None, None)
         self._whose(actor, record.principal, record.uid)
+        runs_as = actor.uid if record.uid is None else record.uid
+        self._access.require_apart(runs_as, record.principal)
         if not set(record.verbs) <= set(actor.verbs):
             raise PermissionDenied("a credential cannot give more than it has")
         self._revoke(record, now)

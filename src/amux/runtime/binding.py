@@ -1,7 +1,8 @@
 """What a session's memory is: resolved once, before its agent starts, and kept alive with it.
 
 Rule 1: one question to the Hub, at most three seconds with the start of a Hub (R3). Whatever goes
-        wrong is an outcome, not an end: a session without memory starts as well (R5).
+        wrong is an outcome, not an end: a session without memory starts as well (R5). But one that
+        would run as somebody whose principal is another does not (R30).
 Rule 2: nothing falls back: not to another scope, not to another Hub, not to a copy (R5).
 Rule 3: the credential lives as long as its run: renewed while the process lives, revoked when it
         ends or when its launch fails (M67).
@@ -14,7 +15,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from amux.client import Client
-from amux.errors import AmuxError, Code, MemoryDisabled, OutcomeUnknown, Unavailable
+from amux.errors import (
+    AmuxError,
+    Code,
+    LaunchRefused,
+    MemoryDisabled,
+    OutcomeUnknown,
+    PermissionDenied,
+    Unavailable,
+)
 from amux.runtime import process, reach
 from amux.runtime.context import Context
 
@@ -84,8 +93,12 @@ def resolve(
     protocol_version: int,
     verbs: str,
     tell: Callable[[str], None],
+    uid: int | None = None,
 ) -> Outcome:
-    """Bind a new session, starting a Hub if none runs; never raises for what the Hub does."""
+    """Bind a new session, starting a Hub if none runs; `uid` is whose process it will be.
+
+    What the Hub does is an outcome, but for one refusal: of an agent that may not run so (R30).
+    """
     arguments: dict[str, object] = {
         "session": session,
         "agent": agent_id,
@@ -93,6 +106,8 @@ def resolve(
         "protocol_version": protocol_version,
         "delegate": True,
     } | ({"verbs": verbs} if verbs else {})
+    if uid is not None:
+        arguments["uid"] = uid
     try:
         answer = _ask(ctx, "bind", arguments, tell)
         return _bound(ctx, answer)
@@ -102,12 +117,19 @@ def resolve(
         reason = f"the Hub did not answer within {SECONDS:g} s"
         return HasFailed(cause=str(refusal.code), reason=reason, may_be_bound=True)
     except AmuxError as refusal:
+        if refusal.details.get("step") == "isolation":
+            raise _not_apart(refusal) from refusal
         return HasFailed(cause=str(refusal.code), reason=refusal.message, may_be_bound=False)
 
 
 def renew(ctx: Context, session: str, tell: Callable[[str], None]) -> str:
     """Get a resumed session another credential; raises the refusal where there is none (R7)."""
-    answer = _ask(ctx, "renew", {"session": session, "resume": True}, tell)
+    try:
+        answer = _ask(ctx, "renew", {"session": session, "resume": True}, tell)
+    except PermissionDenied as refusal:
+        if refusal.details.get("step") == "isolation":
+            raise _not_apart(refusal) from refusal
+        raise
     return str(answer.get("credential") or "")
 
 
@@ -206,6 +228,16 @@ def _asked(
             raise
     process.ensure_hub(ctx.config, tell, max(0.1, deadline - ctx.clock()))
     return _client(ctx, max(0.1, deadline - ctx.clock())).ask(name, arguments).value()
+
+
+def _not_apart(refusal: AmuxError) -> LaunchRefused:
+    """Say that a principal's agent may not run as this user: there is no start without memory.
+
+    Without it too the agent could read what is another principal's (R30).
+    """
+    return LaunchRefused(
+        refusal.message, hint=refusal.hint, step="isolation", cause=str(refusal.code)
+    )
 
 
 def _client(ctx: Context, seconds: float) -> Client:

@@ -3,27 +3,25 @@
 Rule 1: a new session is given the protocol and the tools of this release; a resumed one those of
         its record (R6).
 Rule 2: an unbound session gets its names and nothing else (R20).
-Rule 3: what a session was given by whoever started it is not passed on to those that it starts.
+Rule 3: where a run happens, and with what before its adapter adds to it, `isolation` says.
 """
 
 import pkgutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from amux.core import home
 from amux.disk import named
 from amux.errors import AmuxError, Internal, LaunchRefused
-from amux.runtime import adapters, probe, process, protocol
+from amux.runtime import adapters, isolation, probe, process, protocol
 from amux.runtime.context import Context
 from amux.runtime.effective import Effective
+from amux.runtime.isolation import Place
 from amux.runtime.known import Agent
 from amux.runtime.plan import Bound, Form, LaunchPlan, Start
 from amux.runtime.programs import Programs
 from amux.runtime.record import Protocol, StartState
 
 PROTOCOL_VERSION = protocol.VERSION
-READ_MAX_BYTES = 4 * 1024 * 1024  # of a person's file that an adapter merges
-OF_A_SESSION = ("AMUX_MEMORY_BINDING", "AMUX_HUB", "AMUX_CREDENTIAL_FILE", "AMUX_CA_FILE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +43,15 @@ class Composed:
     notes: tuple[str, ...] = ()
 
 
-def environment(ctx: Context, state: StartState) -> dict[str, str]:
+def environment(place: Place, state: StartState) -> dict[str, str]:
     """Give the environment of an agent before its adapter adds to it."""
-    taken = OF_A_SESSION if "AMUX_MEMORY_BINDING" in ctx.config.environment else ()
-    kept = {name: value for name, value in ctx.config.environment.items() if name not in taken}
-    return {**kept, "AMUX_SESSION": state.session, "AMUX_AGENT": state.agent_id}
+    return {**place.environment, "AMUX_SESSION": state.session, "AMUX_AGENT": state.agent_id}
 
 
 def compose(
     ctx: Context,
     state: StartState,
+    place: Place,
     agent: Agent,
     program: str,
     programs: Programs,
@@ -66,13 +63,19 @@ def compose(
     is_dry: bool = False,
 ) -> Composed:
     """Make the plan of one run; refuses native arguments by the adapter's table (R21)."""
-    plan = LaunchPlan(argv=(program,), environment=environment(ctx, state), cwd=state.cwd)
-    start = _start(ctx, state, version, resume=resume, prompt=prompt)
+    plan = LaunchPlan(
+        argv=(program,),
+        environment=environment(place, state),
+        cwd=state.cwd,
+        runs_as=place.user,
+        warnings=place.warnings,
+    )
+    start = _start(place, state, version, resume=resume, prompt=prompt)
     if resume is None:
         state, start = _new(ctx, state, agent, plan, start, tools)
-    bound = _bound(ctx, state)
-    if bound is not None and bound.form == "cli":
-        plan = _with_command(ctx, plan, bound)
+    bound = _bound(ctx, state, place)
+    if bound is not None:
+        plan = _with_command(ctx, plan, place, bound)
     if state.via:
         plan = adapters.compose_sdk(_by_sdk(agent, plan), bound, start, _script())
     else:
@@ -92,12 +95,13 @@ def asked_of_codex(
     version: str,
     environment: dict[str, str],
     tools: Tools,
+    place: Place,
 ) -> tuple[LaunchPlan, Bound, Start]:
     """Give what the probe of Codex is made from, in an environment of the caller's (R32)."""
     plan = LaunchPlan(argv=(program,), environment=environment, cwd=state.cwd)
-    start = _start(ctx, state, version, resume=None, prompt=None)
+    start = _start(place, state, version, resume=None, prompt=None)
     state, start = _new(ctx, state, agent, plan, start, tools)
-    bound = _bound(ctx, state)
+    bound = _bound(ctx, state, place)
     if bound is None:
         raise Internal("a bound session was to be imagined")
     return plan, bound, start
@@ -111,16 +115,16 @@ def with_tools(state: StartState, tools: Tools) -> StartState:
 
 
 def _start(
-    ctx: Context, state: StartState, version: str, *, resume: str | None, prompt: str | None
+    place: Place, state: StartState, version: str, *, resume: str | None, prompt: str | None
 ) -> Start:
     return Start(
         native=state.native_args,
-        directory=named.join(_directory(ctx, state), home.FILES_DIR),
+        directory=place.files,
         version=version,
         session_id=None,
         resume=resume,
         prompt=prompt,
-        read=lambda path: _read(state.cwd, path),
+        read=place.read,
     )
 
 
@@ -141,32 +145,38 @@ def _new(
     return state, start
 
 
-def _bound(ctx: Context, state: StartState) -> Bound | None:
+def _bound(ctx: Context, state: StartState, place: Place) -> Bound | None:
     if state.binding is None or state.protocol is None:
         return None
     hub, ca_file = state.hub, ""
     with suppress(AmuxError):  # settings that cannot be read now; it had an address when it began
-        hub, ca_file = ctx.config.connection.address.text, ctx.config.connection.ca_file
+        hub = isolation.address(ctx, place) or hub
+        ca_file = ctx.config.connection.ca_file
+    if ca_file and place.directory is not None:
+        ca_file = place.directory.ca_file
     return Bound(
         session=state.session,
         agent_id=state.agent_id,
         binding=state.binding,
         hub=hub,
         ca_file=ca_file,
-        credential_file=named.join(_directory(ctx, state), home.CREDENTIAL_FILE),
+        credential_file=place.credential_file,
         text=state.protocol.text,
         form="cli" if state.form == "cli" else "mcp",
         asks_writes=state.asks_writes,
-        command=tuple(process.command()),
+        command=place.command or tuple(process.command()),
         tools=state.tools or (),
     )
 
 
-def _with_command(ctx: Context, plan: LaunchPlan, bound: Bound) -> LaunchPlan:
-    """See that an agent that calls `amux` finds one; last on its PATH, which is the person's."""
-    if named.find_program("amux", ctx.config.search_path) is not None:
-        return plan
+def _with_command(ctx: Context, plan: LaunchPlan, place: Place, bound: Bound) -> LaunchPlan:
+    """See that an agent finds `amux`: the copy of its run first, or the installed one last."""
     folder, _, name = bound.command[0].rpartition("/")
+    if place.command:
+        path = plan.environment["PATH"]
+        return plan.with_environment({"PATH": f"{folder}:{path}"})
+    if bound.form != "cli" or named.find_program("amux", ctx.config.search_path) is not None:
+        return plan
     if name != "amux":
         raise LaunchRefused(
             "this agent calls `amux`, which is not on the PATH",
@@ -191,19 +201,6 @@ def _by_sdk(agent: Agent, plan: LaunchPlan) -> LaunchPlan:
 
 def _script() -> str:
     return (pkgutil.get_data("amux.runtime", "sidecar.py") or b"").decode("utf-8")
-
-
-def _read(cwd: str, path: str) -> str | None:
-    """Read a person's file for an adapter; None where it cannot be read."""
-    try:
-        data = named.read(named.join(cwd, path), max_bytes=READ_MAX_BYTES)
-        return data.decode("utf-8") if len(data) <= READ_MAX_BYTES else None
-    except (OSError, ValueError):
-        return None
-
-
-def _directory(ctx: Context, state: StartState) -> str:
-    return named.join(ctx.config.home, home.SESSIONS_DIR, state.session)
 
 
 def _uuid(random: bytes) -> str:

@@ -6,7 +6,15 @@ from typing import Protocol
 
 from amux.core.address import Connection
 
+class RuntimeTable(Protocol):
+    @property
+    def run_dir(self) -> str: ...
+    @property
+    def python(self) -> str: ...
+
 class Settings(Protocol):
+    @property
+    def runtime(self) -> RuntimeTable: ...
     @property
     def home(self) -> str: ...
     @property

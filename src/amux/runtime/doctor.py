@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from amux.disk import named
 from amux.errors import AmuxError, InvalidArgument, LaunchRefused
-from amux.runtime import adapters, composing, heard, known, launch, probe, process
+from amux.runtime import adapters, composing, heard, isolation, known, launch, probe, process
 from amux.runtime.agents import claude_settings
 from amux.runtime.composing import Tools
 from amux.runtime.context import Context
@@ -131,9 +131,10 @@ def _codex(
     with _scratch_codex(ctx, own) as scratch:
         asked = Asked(agent=agent.name, cwd=cwd)
         state = launch.imagined(ctx, asked, agent)
+        place = isolation.place(ctx, agent, isolation.NONE, "", state.session, cwd)
         elsewhere = {**environment, "CODEX_HOME": scratch}
         plan, bound, start = composing.asked_of_codex(
-            ctx, state, agent, found.program, found.version, elsewhere, tools
+            ctx, state, agent, found.program, found.version, elsewhere, tools, place
         )
         try:
             probe.codex_effective(plan, bound, start, Programs(ctx.config.home, keeps=False))

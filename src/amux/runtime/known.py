@@ -9,17 +9,20 @@ Rule 3: a program is found as a shell finds it, before anything else happens.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from amux.disk import named
+from amux.disk import as_user, named
 from amux.errors import InvalidArgument, LaunchRefused
+from amux.runtime import sources
+from amux.runtime.sources import Source
 
 FILE = "agents.toml"
 FILE_MAX_BYTES = 64 * 1024  # a page of settings has a hundredth of this
 UNKNOWN_ID = "unknown-agent"  # the journal's word for an agent that it has none for (J28)
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-_KEYS = ("executable", "sdk_python")
+_TEXTS = ("executable", "sdk_python", "credentials", "variable")
+_KEYS = (*_TEXTS, "files")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,8 @@ class Agent:
     install: str = ""
     sdk_python: str = ""
     """The interpreter that has the agent's SDK (R17)."""
+    source: Source = field(default_factory=Source)
+    """Where an isolated home has its login from (R26)."""
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -87,12 +92,17 @@ def known(home: str) -> dict[str, Agent]:
         for key, value in table.items():
             if key not in _KEYS:
                 raise _refused(f"{name}.{key}", "known are " + ", ".join(_KEYS))
-            if not isinstance(value, str) or not value or "\0" in value:
+            if key in _TEXTS and (not isinstance(value, str) or not value or "\0" in value):
                 raise _refused(f"{name}.{key}", "write a string in quotes")
+        try:
+            source = sources.parse(name, table)
+        except ValueError as error:
+            raise sources.misspelt(FILE, name, error) from error
         agents[name] = replace(
             base,
             program=table.get("executable", base.program),
             sdk_python=table.get("sdk_python", ""),
+            source=source,
         )
     return agents
 
@@ -125,7 +135,10 @@ def executable(found: Agent, search_path: str) -> str:
 
 def _tables(home: str) -> dict[str, object]:
     try:
-        data = named.read(named.join(home, FILE), max_bytes=FILE_MAX_BYTES)
+        path = named.join(home, FILE)
+        data = as_user.read(path, max_bytes=FILE_MAX_BYTES)
+        if named.may_others_write(path):
+            raise _refused("", f"others may write it: chmod 600 {FILE}")
         if len(data) > FILE_MAX_BYTES:
             raise _refused("", f"it may have {FILE_MAX_BYTES} bytes")
         return tomllib.loads(data.decode("utf-8"))

@@ -10,7 +10,7 @@ Rule 4: nothing of a person's configuration is changed, and nothing written wher
         R12).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,10 +26,11 @@ from amux.errors import (
     PermissionDenied,
     UnsupportedAgent,
 )
-from amux.runtime import binding, composing, known, record, terminal
+from amux.runtime import binding, composing, isolation, known, record, terminal
 from amux.runtime.binding import HasFailed, IsBound, IsOff, Outcome
 from amux.runtime.composing import Composed, Tools
 from amux.runtime.context import Context
+from amux.runtime.isolation import Place
 from amux.runtime.known import Agent
 from amux.runtime.programs import Programs
 from amux.runtime.record import Record, StartState
@@ -39,6 +40,7 @@ from amux.runtime.sessions import Sessions, new_id
 Memory: TypeAlias = Literal["", "off", "required"]
 Tell: TypeAlias = Callable[[str], None]
 UNSUPPORTED = "unsupported_agent"
+IMAGINED = "s-000000000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class Asked:
     name: str = ""
     cwd: str = "."
     isolation: str = "none"
+    user: str = ""
     memory: Memory = ""
     verbs: str = ""
     asks_writes: bool = False
@@ -59,27 +62,31 @@ class Asked:
 
 def start(ctx: Context, asked: Asked, tools: Tools, tell: Tell) -> Done:
     """Start a new session and stay with it until its process ends."""
-    agent, program, cwd = _found(ctx, asked)
+    session = new_id(ctx.random_bytes)
+    agent, program, cwd, place = _found(ctx, asked, session)
     with _step("record"):
         sessions = Sessions.create(ctx.config.home)
-        sessions.sweep_dead()
-    session = new_id(ctx.random_bytes)
+        swept = sessions.sweep_dead()
+    programs = Programs(ctx.config.home)
+    if asked.memory != "off" and agent.has_memory:
+        place = isolation.with_python(ctx, place, programs)
     with terminal.interruptible():
-        outcome = _outcome(ctx, asked, agent, session, tell)
+        outcome = _outcome(ctx, asked, agent, place, session, tell)
         with _revoked(ctx, session, outcome, tell):
+            _end_dead(ctx, outcome, swept)
             _require(asked.memory, agent, outcome)
             state = _state(ctx, asked, agent, outcome, session=session, cwd=cwd)
-            programs = Programs(ctx.config.home)
-            environment = composing.environment(ctx, state)
-            state = replace(state, agent_version=programs.version(program, environment, cwd))
+            with _step("isolation"):
+                place.make_home(agent.name)
+            state = replace(state, agent_version=_version(programs, program, place, state))
             with _step("plan"):
                 made = composing.compose(
-                    ctx, state, agent, program, programs, version=state.agent_version,
+                    ctx, state, place, agent, program, programs, version=state.agent_version,
                     prompt=asked.prompt, resume=None, tools=tools,
                 )  # fmt: skip
             began = Record(start=made.state, natives=_chosen(made.state))
             credential = outcome.credential if isinstance(outcome, IsBound) else ""
-            run = Run(ctx=ctx, sessions=sessions, record=began, tell=tell)
+            run = Run(ctx=ctx, sessions=sessions, record=began, tell=tell, place=place)
             return _go(run, made, outcome, credential)
 
 
@@ -90,30 +97,38 @@ def resume(
     sessions = Sessions.open(ctx.config.home)
     if sessions is None:
         raise NotFound("there is no such session", hint="see `amux session list`")
-    sessions.sweep_dead()
+    swept = sessions.sweep_dead()
     kept = sessions.read(sessions.find(text))
     state = kept.start
     agent = known.agent(ctx.config.home, state.agent)
-    program = known.executable(agent, ctx.config.search_path)
     if not named.is_directory(state.cwd):
         raise InvalidArgument(
             "the session's directory is gone", hint="make it again", argument="cwd"
         )
+    place = isolation.place(ctx, agent, state.isolation, state.user, state.session, state.cwd)
+    program = known.executable(agent, place.search_path)
+    place, programs = place.with_program(program), Programs(ctx.config.home)
+    if state.is_bound:
+        place = isolation.with_python(ctx, place, programs)
     with terminal.interruptible(), sessions.held(state.session):
         credential, missing = _renewed(ctx, state, tell)
         outcome = _kept_outcome(state)
         with _revoked(ctx, state.session, outcome, tell):
+            if missing is None:
+                _end_dead(ctx, outcome, [one for one in swept if one != state.session])
+            with _step("isolation"):
+                place.make_home(agent.name)
             with _step("plan"):
-                programs = Programs(ctx.config.home)
-                environment = composing.environment(ctx, state)
                 made = composing.compose(
-                    ctx, composing.with_tools(state, tools), agent, program, programs,
-                    version=programs.version(program, environment, state.cwd), prompt=prompt,
+                    ctx, composing.with_tools(state, tools), place, agent, program, programs,
+                    version=_version(programs, program, place, state), prompt=prompt,
                     resume=_native(kept, native), tools=tools,
                 )  # fmt: skip
             if made.state.tools != state.tools:
                 kept = kept.with_note("the tools of its release are gone: it has those of today")
-            run = Run(ctx=ctx, sessions=sessions, record=kept, tell=tell, is_resumed=True)
+            run = Run(
+                ctx=ctx, sessions=sessions, record=kept, tell=tell, place=place, is_resumed=True
+            )
             if missing is not None:
                 run.warn(f"memory is not reached yet: {missing.message}; it is tried again")
             return _go(run, made, outcome, credential, is_held=True)
@@ -121,15 +136,16 @@ def resume(
 
 def dry_run(ctx: Context, asked: Asked, tools: Tools) -> dict[str, object]:
     """Say what would be started if memory is on; binds, starts and writes nothing."""
-    agent, program, cwd = _found(ctx, asked)
+    agent, program, cwd, place = _found(ctx, asked, IMAGINED)
     programs = Programs(ctx.config.home)
     state = imagined(ctx, replace(asked, cwd=cwd), agent)
     state = replace(state, agent_version=programs.known_version(program) or "")
     made = composing.compose(
-        ctx, state, agent, program, programs, version=state.agent_version,
+        ctx, state, place, agent, program, programs, version=state.agent_version,
         prompt=asked.prompt, resume=None, tools=tools, is_dry=True,
     )  # fmt: skip
-    return {"agent": agent.name, "memory": state.outcome, **made.plan.shown()}
+    about = {"agent": agent.name, "memory": state.outcome, "isolation": place.isolation}
+    return {**about, **made.plan.shown(), "copies": [*place.copy_paths()]}
 
 
 def imagined(ctx: Context, asked: Asked, agent: Agent) -> StartState:
@@ -137,22 +153,15 @@ def imagined(ctx: Context, asked: Asked, agent: Agent) -> StartState:
     outcome: Outcome = IsOff(cause="", reason="")
     if asked.memory != "off" and agent.has_memory:
         outcome = IsBound(binding="amux1:HUB:SCOPE", principal=None, credential="", hub="HUB")
-    return _state(ctx, asked, agent, outcome, session="s-000000000000", cwd=asked.cwd)
+    return _state(ctx, asked, agent, outcome, session=IMAGINED, cwd=asked.cwd)
 
 
 # --- the steps -----------------------------------------------------------------------------------
 
 
-def _found(ctx: Context, asked: Asked) -> tuple[Agent, str, str]:
+def _found(ctx: Context, asked: Asked, session: str) -> tuple[Agent, str, str, Place]:
     """Check what can be checked before anything is asked or made."""
     record.require_name(asked.name)
-    if asked.isolation != "none":
-        raise LaunchRefused(
-            "this release starts agents without isolation only",
-            hint="use --isolation none",
-            step="isolation",
-            cause="unsupported",
-        )
     cwd = named.absolute(asked.cwd)
     if not named.is_directory(cwd):
         raise InvalidArgument("there is no such directory", argument="cwd")
@@ -161,27 +170,54 @@ def _found(ctx: Context, asked: Asked) -> tuple[Agent, str, str]:
         raise InvalidArgument(
             "only headless turns of claude go by the SDK", hint="give --prompt", argument="via"
         )
-    return agent, known.executable(agent, ctx.config.search_path), cwd
+    place = isolation.place(ctx, agent, asked.isolation, asked.user, session, cwd)
+    program = known.executable(agent, place.search_path)
+    return agent, program, cwd, place.with_program(program)
 
 
-def _outcome(ctx: Context, asked: Asked, agent: Agent, session: str, tell: Tell) -> Outcome:
+def _outcome(
+    ctx: Context, asked: Asked, agent: Agent, place: Place, session: str, tell: Tell
+) -> Outcome:
     if not agent.has_memory:
         return IsOff(cause=UNSUPPORTED, reason=f"amux gives {agent.name} no memory")
     if asked.memory == "off":
         return IsOff(cause="asked", reason="this session was asked to have none")
     try:
-        return binding.resolve(
+        outcome = binding.resolve(
             ctx,
             session=session,
             agent_id=agent.agent_id,
             isolation=asked.isolation,
             protocol_version=composing.PROTOCOL_VERSION,
             verbs=asked.verbs,
+            uid=place.user.uid if place.user else None,
             tell=tell,
         )
     except BaseException:
         binding.end_if_known(ctx, session)  # interrupted: the question may have been answered
         raise
+    if not isinstance(outcome, IsBound):
+        return outcome
+    hub = isolation.address(ctx, place)
+    if hub:
+        return replace(outcome, hub=hub)
+    binding.end_if_known(ctx, session)
+    return HasFailed(
+        cause="no_shared_socket",
+        reason="the Hub has no socket for other users; see hub.shared_socket in config.toml",
+        may_be_bound=False,
+    )
+
+
+def _end_dead(ctx: Context, outcome: Outcome, swept: Iterable[str]) -> None:
+    """Revoke the credentials of runs that were killed, now that the Hub is known to answer."""
+    for session in swept if isinstance(outcome, IsBound) else ():
+        binding.end_if_known(ctx, session)
+
+
+def _version(programs: Programs, program: str, place: Place, state: StartState) -> str:
+    environment = composing.environment(place, state)
+    return programs.version(program, environment, state.cwd, place.user)
 
 
 def _require(memory: Memory, agent: Agent, outcome: Outcome) -> None:
@@ -224,6 +260,7 @@ def _state(
         asks_writes=asked.asks_writes,
         verbs=asked.verbs,
         isolation=asked.isolation,
+        user=asked.user,
         via=asked.via,
         native_args=asked.native,
         cwd=cwd,

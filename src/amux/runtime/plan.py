@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from amux.runtime.user import User
+
 Form: TypeAlias = Literal["mcp", "cli"]
 ARGUMENT_MAX_BYTES = 100 * 1024  # the kernel stops at 128 KiB an argument; over this, by file (R21)
 
@@ -84,6 +86,8 @@ class LaunchPlan:
     opening: Opening | None = None
     """What is said to it; None where it is not spoken with."""
     warnings: tuple[str, ...] = ()
+    runs_as: User | None = None
+    """Another user, whose process it is; None: the caller's own."""
 
     def with_argv(self, *words: str) -> "LaunchPlan":
         """Add words at the end of the command line, where later flags win."""
@@ -120,6 +124,7 @@ class LaunchPlan:
             "argv": list(self.argv),
             "environment": sorted(self.environment),
             "cwd": self.cwd,
+            "user": self.runs_as.name if self.runs_as else "",
             "files": sorted(self.files),
             "warnings": list(self.warnings),
         }

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 
 from amux.disk import named
-from amux.runtime import conversation, effective, process
+from amux.runtime import asking, conversation, effective, process
 from amux.runtime.agents import codex
 from amux.runtime.appserver import AppServer, Gone, Refused
 from amux.runtime.effective import Effective, Entry
@@ -93,12 +93,13 @@ def _effective(asked: LaunchPlan, has_daemon: bool) -> Effective:
 
 def _has_daemon(plan: LaunchPlan) -> bool:
     """Tell whether this Codex knows the flag that keeps a terminal in a process of its own."""
-    status, _ = process.capture(
+    status, _ = asking.capture(
         [plan.argv[0], codex.NO_DAEMON, "--version"],
         plan.environment,
         plan.cwd,
         seconds=DAEMON_SECONDS,
         max_bytes=SAID_MAX_BYTES,
+        runs_as=plan.runs_as,
     )
     return status == 0
 
@@ -107,14 +108,23 @@ def _has_daemon(plan: LaunchPlan) -> bool:
 def _server(plan: LaunchPlan) -> Iterator[AppServer]:
     """Start an app-server, and end it whatever happens."""
     child = process.spawn(
-        plan.argv, plan.environment, plan.cwd, has_pipes=True, keeps_stderr=True, own_group=True
+        plan.argv,
+        plan.environment,
+        plan.cwd,
+        has_pipes=True,
+        keeps_stderr=True,
+        own_group=True,
+        runs_as=plan.runs_as,
     )
     try:
         if child.stdin is None or child.stdout is None:
             raise Gone("it has no pipes")
         yield AppServer(child.stdout.read, child.stdin.write)
     finally:
-        child.end(0.0)
+        try:
+            child.require_started()
+        finally:
+            child.end(0.0)
 
 
 def _key(asked: LaunchPlan) -> str:

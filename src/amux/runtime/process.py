@@ -26,7 +26,9 @@ from contextlib import suppress
 import amux
 from amux.client import Client
 from amux.errors import AmuxError, Busy, InvalidArgument, Unavailable, from_body
+from amux.runtime import user
 from amux.runtime.context import Settings
+from amux.runtime.user import User
 
 START_SECONDS = 5.0  # a start is waited for so long (M53)
 PAUSE_SECONDS = 0.02  # between looks at a start that is not ours
@@ -36,6 +38,9 @@ SAID_MAX_BYTES = 64 * 1024  # a dying Hub's last words: a refusal, or a tracebac
 _HUB_MODULE = "serve.py"  # the Hub's side; a zipapp holds the agent's side only
 # -P: a folder named `amux` where somebody happens to stand is not this program.
 _AS_MODULE = ("-P", "-m", "amux")
+
+# What would move the cursor or more, on a terminal that is not the speaker's.
+_HARMLESS = bytes(b if b in b"\t\n" or 31 < b != 127 else 63 for b in range(256))
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,10 +152,11 @@ def edit(command: str, path: str) -> int:
 class Child:
     """An agent's process; nothing of it is left when `end` returns."""
 
-    __slots__ = ("_process", "stderr", "stdin", "stdout")
+    __slots__ = ("_process", "_told", "stderr", "stdin", "stdout")
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], told: int = -1) -> None:
         self._process = process
+        self._told = told  # where a start as another user says why it failed
         self.stdin = process.stdin
         self.stdout = process.stdout
         self.stderr = process.stderr
@@ -159,6 +165,11 @@ class Child:
     def pid(self) -> int:
         """Name it as the kernel does."""
         return self._process.pid
+
+    def require_started(self) -> None:
+        """Refuse where it ended because it could not be started as another user; before `end`."""
+        if self._told >= 0:
+            user.require_started(self._told)
 
     def send(self, number: int) -> None:
         """Send a signal; one that has ended gets none."""
@@ -175,6 +186,10 @@ class Child:
     def feed(self, text: str) -> None:
         """Write all of its standard input, beside whatever else is done; its end is told."""
         threading.Thread(target=self._feed, args=(text,), name="input", daemon=True).start()
+
+    def relay_complaints(self) -> None:
+        """Pass on what another user's process complains about; it has no descriptor of ours."""
+        threading.Thread(target=self._relay, name="complaints", daemon=True).start()
 
     def lines(self) -> Iterator[str]:
         """Give the lines that it says, until it says no more; too long a one is passed over."""
@@ -217,6 +232,9 @@ class Child:
         for pipe in (self.stdin, self.stdout, self.stderr):
             if pipe is not None:
                 _close(pipe)
+        if self._told >= 0:
+            os.close(self._told)
+            self._told = -1
         return _as_shells_count(self._process.wait())
 
     def _feed(self, text: str) -> None:
@@ -227,6 +245,11 @@ class Child:
             while rest:
                 rest = rest[self.write(rest) :]
         _close(self.stdin)
+
+    def _relay(self) -> None:
+        with suppress(OSError, ValueError):
+            while self.stderr is not None and (said := self.stderr.read(65536)):
+                os.write(2, said.translate(_HARMLESS))
 
     def _signal(self, number: int) -> None:
         try:
@@ -246,61 +269,42 @@ def spawn(
     *,
     has_pipes: bool,
     keeps_stderr: bool = False,
-    is_quiet: bool = False,
     own_group: bool = False,
+    runs_as: User | None = None,
+    terminal: int | None = None,
 ) -> Child:
     """Start an agent on this terminal, or with pipes for what it reads and says.
 
-    Its complaints go where ours go, to a pipe too with `keeps_stderr`, or nowhere with `is_quiet`;
-    `own_group` keeps the terminal's Ctrl-C from it. Raises `OSError` where it cannot be started.
+    Its complaints go where ours go, or to a pipe too with `keeps_stderr`;
+    `own_group` keeps the terminal's Ctrl-C from it. With `runs_as` it is another user's, in a
+    session of its own and with no descriptor of ours: on `terminal`, or with three pipes. Raises
+    `OSError` where it cannot be started.
     """
-    pipe = subprocess.PIPE if has_pipes else None
-    complaints = subprocess.DEVNULL if is_quiet else None
-    return Child(
-        subprocess.Popen(
+    pipe = subprocess.PIPE if has_pipes else terminal
+    told: tuple[int, ...] = ()
+    if runs_as is not None:
+        on_terminal = terminal is not None
+        argv, fd = runs_as.wrapped(argv, environment, cwd, on_terminal=on_terminal)
+        environment, cwd, told = {}, "/", (fd,)
+        keeps_stderr = keeps_stderr or not on_terminal
+    try:
+        child = subprocess.Popen(
             list(argv),
             env=dict(environment),
             cwd=cwd,
             stdin=pipe,
             stdout=pipe,
-            stderr=subprocess.PIPE if keeps_stderr else complaints,
+            stderr=subprocess.PIPE if keeps_stderr else terminal,
             bufsize=0,
-            process_group=0 if own_group else None,
+            process_group=0 if own_group and runs_as is None else None,
+            start_new_session=runs_as is not None,
+            pass_fds=told,
         )
-    )
-
-
-def capture(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    cwd: str,
-    *,
-    seconds: float,
-    max_bytes: int,
-) -> tuple[int | None, bytes]:
-    """Run a program that should say little and end soon; gives its status and what it said.
-
-    The status is None where it did not end in time; whatever it started is ended with it.
-    """
-    child = spawn(argv, environment, cwd, has_pipes=True, keeps_stderr=True, own_group=True)
-    deadline = time.monotonic() + seconds
-    said = {pipe: b"" for pipe in (child.stdout, child.stderr) if pipe is not None}
-    try:
-        if child.stdin is not None:
-            child.stdin.close()
-        silent: list[object] = []
-        while len(silent) < len(said) and (left := deadline - time.monotonic()) > 0:
-            waiting = [pipe for pipe in said if pipe not in silent]
-            for pipe in select.select(waiting, [], [], left)[0]:
-                chunk = os.read(pipe.fileno(), SAID_MAX_BYTES)
-                said[pipe] = (said[pipe] + chunk)[:max_bytes]
-                if not chunk:
-                    silent.append(pipe)
-        status = child.wait(max(0.0, deadline - time.monotonic()))
-    finally:
-        child.end(0.0)
-    out, err = said.values()
-    return status, out or err
+    except OSError:
+        for fd in told:
+            os.close(fd)
+        raise
+    return Child(child, *told)
 
 
 def stop_self() -> None:

@@ -15,7 +15,8 @@ from amux.core.text import to_json
 from amux.disk import atomic, named
 from amux.disk.tree import Root
 from amux.errors import AmuxError
-from amux.runtime import process
+from amux.runtime import asking
+from amux.runtime.user import User
 
 KEPT = 256  # a person has a dozen agents; each of their releases is a file of its own
 FILE_MAX_BYTES = 256 * 1024
@@ -58,18 +59,25 @@ class Programs:
         found = self.look(_version_key(program))
         return found if isinstance(found, str) else None
 
-    def version(self, program: str, environment: Mapping[str, str], cwd: str) -> str:
+    def version(
+        self,
+        program: str,
+        environment: Mapping[str, str],
+        cwd: str,
+        runs_as: User | None = None,
+    ) -> str:
         """Ask a program for its version, once a file; empty where it does not tell."""
         found = self.known_version(program)
         if found is not None:
             return found
         try:
-            status, said = process.capture(
+            status, said = asking.capture(
                 [program, "--version"],
                 environment,
                 cwd,
                 seconds=VERSION_SECONDS,
                 max_bytes=SAID_MAX_BYTES,
+                runs_as=runs_as,
             )
         except OSError:
             return ""  # starting it will say so again

@@ -16,7 +16,7 @@ from amux.core import strict
 from amux.core.text import to_json
 from amux.errors import Corrupt, InvalidArgument, UpgradeRequired
 
-FORMAT = 1  # grows with every change of what a record holds
+FORMAT = 2  # grows with every change of what a record holds
 NAME_MAX_CHARACTERS = 200
 
 _ID = re.compile(r"s-[0-9a-f]{12}")
@@ -63,6 +63,8 @@ class StartState:
     asks_writes: bool
     verbs: str
     isolation: str
+    user: str = ""
+    """As whom it runs, where that is not the caller."""
     via: str
     native_args: tuple[str, ...]
     """What the caller passes on to the agent, at each resume again: the prefix hangs on it (R22).
@@ -128,7 +130,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "native": (str, NoneType), "binding": (str, NoneType), "hub": str,
     "protocol": (dict, NoneType), "form": (str, NoneType), "tools": (list, NoneType),
     "table_version": (int, NoneType), "asks_writes": bool, "verbs": str, "isolation": str,
-    "via": str, "native_args": list, "cwd": str, "created": str,
+    "user": str, "via": str, "native_args": list, "cwd": str, "created": str,
 }  # fmt: skip
 
 
@@ -168,6 +170,8 @@ def parse(data: bytes) -> Record:
         raise corrupt("a part of it is no text")
     if found.get("digest") != _digest(start) or not isinstance(found.get("runs"), int):
         raise corrupt("its start state was edited")
+    if found["format"] == 1:
+        start = {**start, "user": ""}
     return Record(
         start=_start(start), natives=tuple(natives), notes=tuple(notes), runs=found["runs"]
     )

@@ -15,13 +15,16 @@ from typing import TypeAlias
 from amux import __version__
 from amux.core import timeline
 from amux.core.timeline import Event
+from amux.disk import as_user, handed, named
 from amux.errors import AmuxError, LaunchRefused, NotSaved
-from amux.runtime import adapters, binding, conversation, probe, process, terminal
+from amux.runtime import adapters, binding, conversation, probe, process, proxy, rundir, terminal
+from amux.runtime import user as users
 from amux.runtime.appserver import AppServer
 from amux.runtime.binding import IsBound, Outcome
 from amux.runtime.composing import Composed
 from amux.runtime.context import Context
 from amux.runtime.heard import Turn
+from amux.runtime.isolation import Place
 from amux.runtime.natives import Watch
 from amux.runtime.plan import LaunchPlan, Opening
 from amux.runtime.process import Child
@@ -31,6 +34,7 @@ from amux.runtime.sessions import Sessions
 Says: TypeAlias = Callable[[Child, Turn], Iterator[Event]]
 
 PLACEHOLDER = "none"  # stands for a credential that is still to come; no Hub knows it
+CA_MAX_BYTES = 1024 * 1024
 FAILURE_MAX_CHARACTERS = 500  # of an agent's own words
 _ASKED_FOR = ("asked",)  # who asked for no memory need not be told that there is none
 
@@ -55,6 +59,7 @@ class Run:
     sessions: Sessions
     record: Record
     tell: Callable[[str], None]
+    place: Place
     is_resumed: bool = False
     _warnings: list[str] = field(default_factory=list)
 
@@ -105,7 +110,7 @@ class Run:
         for text in self._warnings:
             self.note(timeline.warning(text))
         try:
-            self._make_files(plan, credential)
+            self._make_files(made, credential)
             done = self._run(made, credential)
         except LaunchRefused as refusal:
             self.note(timeline.exit(None, str(refusal.details.get("step", ""))))
@@ -120,7 +125,7 @@ class Run:
         return done
 
     def _run(self, made: Composed, credential: str) -> Done:
-        with self._kept_alive(credential) if credential else nullcontext():
+        with self._kept_alive(made.plan, credential) if credential else nullcontext():
             if made.prompt is not None:
                 self.note(timeline.prompt(made.prompt))
                 if made.plan.opening is not None:
@@ -139,7 +144,10 @@ class Run:
         watch = Watch(made.state.agent, plan, lambda name: self.note(timeline.native(name)))
         try:
             with watch.watching():
-                status = terminal.run(plan.argv, plan.environment, plan.cwd, watch.started)
+                if plan.runs_as is not None:
+                    status = proxy.run(plan, plan.runs_as, watch.started)
+                else:
+                    status = terminal.run(plan.argv, plan.environment, plan.cwd, watch.started)
         except OSError as error:
             raise not_started(error) from error
         if made.state.agent == adapters.CODEX and not watch.has_seen:
@@ -148,22 +156,68 @@ class Run:
                 self.note(timeline.native(name))
         return Done(session=self.session, status=status)
 
-    def _make_files(self, plan: LaunchPlan, credential: str) -> None:
+    def _make_files(self, made: Composed, credential: str) -> None:
+        place, step = self.place, "files"
         try:
-            if credential:
-                self.sessions.put_credential(self.session, credential)
-            self.sessions.put_files(self.session, plan.files)
-        except OSError as error:
+            if place.home:
+                step = "isolation"
+                self._make_elsewhere(made, credential)
+            if place.directory is None:
+                if credential:
+                    self.sessions.put_credential(self.session, credential)
+                self.sessions.put_files(self.session, made.plan.files)
+        except (OSError, handed.NotTrustedError) as error:
             raise LaunchRefused(
                 "the files of the run could not be made",
-                hint="see that AMUX_HOME can be written",
-                step="files",
+                hint="see that AMUX_HOME, and where runs are made, can be written and have room",
+                step=step,
                 cause=type(error).__name__,
             ) from error
 
-    def _kept_alive(self, credential: str) -> AbstractContextManager[None]:
+    def _make_elsewhere(self, made: Composed, credential: str) -> None:
+        """Make what an isolated run has outside of its session's directory; noted before."""
+        place, paths = self.place, self.place.copy_paths()
+        uid = place.user.uid if place.user else users.own_uid()
+        self.sessions.note_elsewhere(
+            self.session, rundir.elsewhere(uid, place.base, place.user, paths)
+        )
+        for one in place.copies:
+            path = f"{place.home}/{one.folder}/{one.name}"
+            if path in paths:
+                place.do(lambda at=path, data=one.data: as_user.make(at, data))  # type: ignore[misc]
+            else:
+                self.warn(f"{one.name} stands in that home already, and is kept as it is")
+        if place.directory is not None:
+            memory = self._memory(made, credential) if credential else {}
+            place.directory.make(made.plan.files, memory)
+
+    def _memory(self, made: Composed, credential: str) -> dict[str, tuple[bytes, int]]:
+        """Give what the run of another user reaches its Hub by: the command line, and how."""
+        program = self.ctx.late("bundle").program(self.place.python, self.ctx.config.home)
+        found = {
+            rundir.COMMAND: (program, 0o555),
+            rundir.CONNECTION: (self._connection(made.plan, credential), 0o400),
+        }
+        ca_file = self.ctx.config.connection.ca_file
+        if ca_file:
+            found[rundir.CA_FILE] = (named.read(ca_file, max_bytes=CA_MAX_BYTES), 0o444)
+        return found
+
+    def _connection(self, plan: LaunchPlan, credential: str) -> bytes:
+        names = plan.environment
+        return rundir.connection(
+            names["AMUX_HUB"],
+            names["AMUX_MEMORY_BINDING"],
+            credential,
+            names.get("AMUX_CA_FILE", ""),
+        )
+
+    def _kept_alive(self, plan: LaunchPlan, credential: str) -> AbstractContextManager[None]:
         def renewed(text: str) -> None:
-            self.sessions.put_credential(self.session, text)
+            if self.place.directory is None:
+                self.sessions.put_credential(self.session, text)
+            else:
+                self.place.directory.put_connection(self._connection(plan, text))
 
         def warn(refusal: AmuxError) -> None:
             self.note(timeline.warning(f"the credential is not renewed ({refusal.code})"))
@@ -183,16 +237,29 @@ def _headless(
     answers: list[str] = []
     try:
         # A group of its own: whatever the agent started is ended with it.
-        child = process.spawn(plan.argv, plan.environment, plan.cwd, has_pipes=True, own_group=True)
+        child = process.spawn(
+            plan.argv,
+            plan.environment,
+            plan.cwd,
+            has_pipes=True,
+            own_group=True,
+            runs_as=plan.runs_as,
+        )
     except OSError as error:
         raise not_started(error) from error
+    if plan.runs_as is not None:
+        child.relay_complaints()
     try:
         for event in says(child, turn):
             note(event)
             if event.kind == "answer":
                 answers.append(str(event.data.get("text", "")))
     finally:
-        status = child.end()
+        # First of all: an agent that never began is not told for one that says too little.
+        try:
+            child.require_started()
+        finally:
+            status = child.end()
     if turn.refused_step:
         raise LaunchRefused(
             "the agent could not be started as a session needs it",

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from amux.core import home, timeline
+from amux.core.text import to_json
 from amux.core.timeline import Event, Logged
 from amux.disk import atomic, named
 from amux.disk.lock import Holder
 from amux.disk.tree import Root
 from amux.errors import AmuxError, Busy, InvalidArgument, NotFound, NotSaved
 from amux.runtime import record as records
+from amux.runtime import rundir
 from amux.runtime.record import Record
 
 RECORD_MAX_BYTES = 256 * 1024  # the protocol has 1,700, and a thousand native ids 40,000
@@ -177,23 +179,48 @@ class Sessions:
             name = path.removeprefix(directory + "/")
             atomic.replace(self._root, f"{place}/{name}", text.encode("utf-8", "surrogateescape"))
 
+    def note_elsewhere(self, session: str, found: Mapping[str, object]) -> None:
+        """Note what a run is about to make outside of AMUX_HOME, for whoever sweeps it."""
+        self._put(session, home.ELSEWHERE_FILE, to_json(dict(found)) + b"\n")
+
     def sweep(self, session: str) -> None:
-        """Remove what only a live run needs."""
+        """Remove what only a live run needs, and end what still lives of one that was noted."""
+        path = f"{home.SESSIONS_DIR}/{session}/{home.ELSEWHERE_FILE}"
+        note = self._root.read(path, max_bytes=RECORD_MAX_BYTES)
+        if note is not None:
+            rundir.tidy(session, rundir.parse(note), self._copies_in_use(session))
+            named.remove(named.join(self._path, path))
         named.remove(self.credential_file(session))
         for path in named.walk(self.files_directory(session)):
             named.remove(path)
 
     def _is_unswept(self, session: str) -> bool:
-        return named.exists(self.credential_file(session)) or named.exists(
-            self.files_directory(session)
-        )
+        names = (home.CREDENTIAL_FILE, home.FILES_DIR, home.ELSEWHERE_FILE)
+        return any(named.exists(named.join(self.directory(session), one)) for one in names)
 
-    def sweep_dead(self) -> None:
-        """Remove what runs left behind that were killed: those whose lock nobody holds."""
+    def _copies_in_use(self, session: str) -> frozenset[str]:
+        """Name the copied logins that other runs live on."""
+        found: set[str] = set()
+        for other in self.ids():
+            folder = named.join(self._path, home.SESSIONS_DIR, other)
+            if other != session and named.is_locked(named.join(folder, home.SESSION_LOCK_FILE)):
+                path = f"{home.SESSIONS_DIR}/{other}/{home.ELSEWHERE_FILE}"
+                note = self._root.read(path, max_bytes=RECORD_MAX_BYTES)
+                found.update(rundir.copies_of(rundir.parse(note or b"")))
+        return frozenset(found)
+
+    def sweep_dead(self) -> list[str]:
+        """Remove what runs left behind that were killed: those whose lock nobody holds.
+
+        Names them: their credentials may live.
+        """
+        swept = []
         for session in self.ids():
             if named.exists(named.join(self.directory(session), home.SESSION_LOCK_FILE)):
                 with suppress(Busy, NotFound, OSError), self.held(session):
+                    swept += [session] if self._is_unswept(session) else []
                     self.sweep(session)
+        return swept
 
     # --- the timeline ---
 

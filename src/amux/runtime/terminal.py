@@ -44,7 +44,7 @@ def run(
         for child in children:
             child.send(number)
 
-    with _settings_kept():
+    with settings_kept():
         # Handlers, not SIG_IGN: the agent would inherit that one.
         _handle(_PASSED_ON, pass_on)
         _handle(_SENT_BY_KEYS, _ignore)
@@ -77,6 +77,21 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
+def passing_on(child: Child) -> Iterator[None]:
+    """Pass requests to end on to an agent while the block runs; what follows is tidying up."""
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        child.send(number)
+
+    _handle(_PASSED_ON, pass_on)
+    _handle(_SENT_BY_KEYS, _ignore)
+    try:
+        yield
+    finally:
+        _handle(_PASSED_ON, _ignore)
+
+
+@contextmanager
 def undisturbed() -> Iterator[None]:
     """Let nothing interrupt the block, which must end by itself: half a tidying up is none."""
     with _handled(_ALL, _ignore):
@@ -103,7 +118,8 @@ def _handled(numbers: Iterable[signal.Signals], handler: Handler) -> Iterator[No
 
 
 @contextmanager
-def _settings_kept() -> Iterator[None]:
+def settings_kept() -> Iterator[None]:
+    """Put the terminal's settings back when the block ends."""
     if not sys.stdin.isatty():
         yield
         return

@@ -16,6 +16,7 @@ Rule 6: pure: files are read by `Start.read`, and made by whoever starts the pla
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from amux.core import timeline
 from amux.core.timeline import Event
@@ -146,14 +147,8 @@ def compose_sdk(plan: LaunchPlan, bound: Bound | None, start: Start, script: str
     options |= {"system_prompt": prompt, "extra_args": extra}
     path = f"{start.directory}/sidecar.py"
     plan = plan.with_file(path, script)
-    return LaunchPlan(
-        argv=(interpreter, path),
-        environment=plan.environment,
-        cwd=plan.cwd,
-        files=plan.files,
-        stdin=_json({"prompt": start.prompt or "", "options": options}),
-        warnings=plan.warnings,
-    )
+    asked = _json({"prompt": start.prompt or "", "options": options})
+    return replace(plan, argv=(interpreter, path)).with_stdin(asked)
 
 
 def server(bound: Bound) -> dict[str, object]:

@@ -42,16 +42,12 @@ def resume(ctx: Context, given: Given) -> int:
 
 def _asked(given: Given) -> Asked:
     memory = given.text("memory")
-    if given.has("user"):
-        raise InvalidArgument(
-            "--user goes with --isolation linux-dac, which this release does not have",
-            argument="user",
-        )
     return Asked(
         agent=given.text("agent"),
         name=given.text("name"),
         cwd=given.text("cwd") or ".",
         isolation=given.text("isolation") or "none",
+        user=given.text("user"),
         memory="off" if memory == "off" else "required" if memory == "required" else "",
         verbs=given.text("memory_verbs"),
         asks_writes=given.has("ask_writes"),
