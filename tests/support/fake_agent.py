@@ -104,3 +104,21 @@ def is_alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+def install_for_others(folder: Path) -> Path:
+    """Make the program for a user who can run the system's Python only, and has no environment.
+
+    FAKE_RUN and FAKE_SEEN stand in a file `.fake` of the home instead.
+    """
+    program = folder / "fake-agent-of-others"
+    head = f"""
+import json, os
+with open(os.path.expanduser("~/.fake")) as file:
+    os.environ.update(json.load(file))
+"""
+    program.write_text(f"#!/usr/bin/python3 -SI\n{head}{_PROGRAM}")
+    program.chmod(0o755)
+    command = folder / "claude"
+    command.symlink_to(program)
+    return command
