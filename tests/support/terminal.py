@@ -32,6 +32,7 @@ class Terminal:
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
         self._own, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
+        self.name = os.ttyname(theirs)
         self._shown = b""
         self._last = time.monotonic()
         self.process = subprocess.Popen(
@@ -70,6 +71,10 @@ class Terminal:
         """Press keys."""
         self._last = time.monotonic()
         os.write(self._own, keys.encode())
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Have another size."""
+        fcntl.ioctl(self._own, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait(self, happened: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
         """Wait until something is so; shows what stands on the terminal where it never is."""
