@@ -49,9 +49,7 @@ class Case:
 
     def requests(self, script: str) -> list[object]:
         return [
-            one
-            for one in self.model.of(script)
-            if one.body.get("tools") or one.kind == "responses"
+            one for one in self.model.of(script) if one.body.get("tools") or one.kind == "responses"
         ]
 
 
@@ -126,7 +124,7 @@ def test_what_a_killed_launcher_left_is_gone_after_the_next_launch(
     model.scripts["wait"] = [agent.read(), Step(text="late", held=held)]
     try:
         with running(case, "please @play wait") as process:
-            model.wait(lambda asked: len(case.requests("wait")) == 2)
+            model.wait(lambda _: len(case.requests("wait")) == 2)
             (session,) = [one["session"] for one in alone.sessions()]
             assert alone.live_credentials() == [session]
             assert alone.left_over() != []

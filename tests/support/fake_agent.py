@@ -112,7 +112,7 @@ def install_for_others(folder: Path) -> Path:
     FAKE_RUN and FAKE_SEEN stand in a file `.fake` of the home instead.
     """
     program = folder / "fake-agent-of-others"
-    head = f"""
+    head = """
 import json, os
 with open(os.path.expanduser("~/.fake")) as file:
     os.environ.update(json.load(file))

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,30 @@ from tests.support.people import Agent
 from tests.support.users import Other
 
 RUN_SECONDS = 120.0
+
+
+_SHELL = """#!/bin/sh
+if [ "$1" = --version ]; then echo 2.1.332; exit; fi
+sh "$HOME/.do" > "$HOME/out" 2>&1
+echo '{"type":"result","result":"done"}'
+"""
+_STAY = 'while [ ! -e "$HOME/go" ]; do sleep 0.05; done\n'
+
+
+class Living:
+    """An agent of another user while it lives, as root sees it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", pid: int, owner: Other) -> None:
+        self.launcher = process
+        self.pid = pid
+        self.owner = owner
+        said = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        self.environment = dict(one.decode().partition("=")[::2] for one in said if one)
+        self.connection_file = Path(self.environment["AMUX_CREDENTIAL_FILE"])
+        self.memory = self.connection_file.parent
+        self.run = self.memory.parents[1]
+        self.session = self.environment["AMUX_SESSION"]
+        self.connection: dict[str, str] = json.loads(self.connection_file.read_text())
 
 
 class Team:
@@ -73,6 +98,56 @@ class Team:
         """Have Claude Code be a program that tells how it was started."""
         fake_agent.install_for_others(self.bin)
         self.agents_toml(claude=table)
+
+    def shell(self, **table: object) -> None:
+        """Have Claude Code be a program that runs `~/.do` in a shell; what that says is `~/out`."""
+        program = self.bin / "claude"
+        program.unlink(missing_ok=True)
+        program.write_text(_SHELL)
+        program.chmod(0o755)
+        self.agents_toml(claude=table)
+
+    def does(self, script: str, *words: str, owner: Other | None = None, **more: Any) -> str:
+        """Have an agent of Alice's, or of another's, run a script; gives what it said."""
+        owner = owner or self.alice
+        owner.write(".do", script)
+        done = self.amux(
+            "run", "claude", "--isolation", "linux-dac", "--user", owner.name, "--prompt", "x",
+            *words, **more,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        return (owner.home / "out").read_text(errors="replace")
+
+    @contextlib.contextmanager
+    def living(self, owner: Other | None = None, *words: str) -> Iterator["Living"]:
+        """Have an agent of Alice's, or of another's, live while the block runs."""
+        owner = owner or self.alice
+        owner.write(".do", 'echo $$ > "$HOME/pid.new"; mv "$HOME/pid.new" "$HOME/pid"\n' + _STAY)
+        (owner.home / "pid").unlink(missing_ok=True)
+        process = subprocess.Popen(
+            self.argv(
+                "run", "claude", "--isolation", "linux-dac", "--user", owner.name,
+                "--prompt", "x", *words,
+            ),
+            env=self.environment,
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + 30
+            while not (owner.home / "pid").exists():
+                assert process.poll() is None, process.stderr and process.stderr.read()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield Living(process, int((owner.home / "pid").read_text()), owner)
+        finally:
+            owner.write("go", "")
+            process.wait(30)
+            if process.stderr:
+                process.stderr.close()
+            (owner.home / "go").unlink()
 
     def real(self, agent: Agent, model_url: str, home: Path, owner: Other | None) -> None:
         """Install an agent, and configure it in a home to ask the scripted model."""
