@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import mounts
 from tests.support.team import Team
 from tests.support.users import PYTHON
 
@@ -333,3 +334,26 @@ def test_a_process_of_the_users_own_is_none_of_a_runs(company: Team) -> None:
     finally:
         own.kill()
         own.communicate()
+
+
+@pytest.mark.requirement("R27", "R3", "M67")
+def test_a_run_whose_disk_fills_while_it_is_made_leaves_nothing(company: Team) -> None:
+    folder, names = company.folder / "filling", {}
+    for name, text in (
+        ("long.json", json.dumps({"n": "x" * 3_900_000})),
+        ("long.md", "y" * 3_900_000),
+    ):
+        names[name] = company.folder / name
+        names[name].write_text(text)
+    native = ("--settings", str(names["long.json"]),
+              "--append-system-prompt-file", str(names["long.md"]))  # fmt: skip
+    words = ("run", "claude", "--isolation", "linux-dac", "--user", company.alice.name)
+    try:
+        # Enough by the look of it; not for two files of nearly four million bytes and all else.
+        with mounts.small_disk(folder, mode="711", size=8 * 1024 * 1024 + 4096):
+            company.configure(run_dir=str(folder / "runs"))
+            refusal = company.refused(*words, "--prompt", "x", "--", *native)
+            assert (refusal["code"], refusal["details"]["step"]) == ("launch_refused", "isolation")
+            assert list((folder / "runs").iterdir()) == []
+    finally:
+        company.configure()

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def _mount(*words: str) -> None:
+def mount(*words: str) -> None:
+    """Mount something."""
     done = subprocess.run(["mount", *words], capture_output=True, check=False)
     assert done.returncode == 0, f"this test mounts, as root: {done.stderr.decode()}"
 
@@ -16,7 +17,7 @@ def small_disk(folder: Path, **options: object) -> Iterator[Path]:
     """Mount a file system in memory, with its limits in bytes and inodes."""
     folder.mkdir(parents=True, exist_ok=True)
     spelled = ",".join(f"{name}={value}" for name, value in options.items())
-    _mount("-t", "tmpfs", "-o", spelled, "tmpfs", str(folder))
+    mount("-t", "tmpfs", "-o", spelled, "tmpfs", str(folder))
     try:
         yield folder
     finally:
@@ -26,9 +27,9 @@ def small_disk(folder: Path, **options: object) -> Iterator[Path]:
 @contextlib.contextmanager
 def read_only(folder: Path) -> Iterator[None]:
     """Mount a folder over itself, read-only: modes do not stop an owner who is root."""
-    _mount("--bind", str(folder), str(folder))
+    mount("--bind", str(folder), str(folder))
     try:
-        _mount("-o", "remount,bind,ro", str(folder))
+        mount("-o", "remount,bind,ro", str(folder))
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -129,11 +129,11 @@ def made(*names: str) -> Iterator[list[Other]]:
         for other in others:
             with contextlib.suppress(FileNotFoundError):
                 other.clear()
-            _locked("userdel", "-r", "-f", other.name)
+            locked("userdel", "-r", "-f", other.name)
 
 
 def _make(name: str) -> Other:
-    _locked("useradd", "-m", "-d", f"/home/{name}", "-s", "/bin/sh", name)
+    locked("useradd", "-m", "-d", f"/home/{name}", "-s", "/bin/sh", name)
     found = pwd.getpwnam(name)
     home = Path(found.pw_dir)
     home.chmod(0o700)
@@ -142,7 +142,8 @@ def _make(name: str) -> Other:
     return other
 
 
-def _locked(*argv: str) -> None:
+def locked(*argv: str) -> None:
+    """Run a program that changes the files of users, once they are free."""
     deadline = time.monotonic() + _MAKE_SECONDS
     while True:
         done = subprocess.run(argv, capture_output=True, check=False)

@@ -10,7 +10,7 @@ Rule 4: the run of another user reaches the Hub by what the launcher copied for 
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from amux.core import home
 from amux.disk import as_user, handed, named
@@ -21,7 +21,6 @@ from amux.runtime.context import Context
 from amux.runtime.known import Agent
 from amux.runtime.programs import Programs
 from amux.runtime.rundir import NEEDS_BYTES, RunDirectory
-from amux.runtime.sources import Copied
 from amux.runtime.user import User
 
 NONE, PRIVATE_HOME, LINUX_DAC = "none", "private-home", "linux-dac"
@@ -69,7 +68,8 @@ class Place:
     python: str = ""
     """What the copied command line runs on; empty where none is copied."""
     user: User | None = None
-    copies: tuple[Copied, ...] = ()
+    copies: Mapping[str, bytes] = field(default_factory=dict)
+    """Path in the home -> what is copied there while the run lives."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -105,8 +105,11 @@ class Place:
 
     def copy_paths(self) -> tuple[str, ...]:
         """Name what is copied, but for what stands in the home already: that is kept."""
-        paths = [f"{self.home}/{one.folder}/{one.name}" for one in self.copies]
-        return tuple(path for path in paths if not self.do(lambda at=path: as_user.is_there(at)))  # type: ignore[misc]
+        return tuple(path for path in self.copies if not self.has(path))
+
+    def has(self, path: str) -> bool:
+        """Tell whether something stands in the home, whatever it is."""
+        return bool(self.do(lambda: as_user.is_there(path)))
 
 
 def place(ctx: Context, agent: Agent, isolation: str, name: str, session: str, cwd: str) -> Place:
@@ -295,7 +298,7 @@ def _with_logins(ctx: Context, agent: Agent, here: Place) -> Place:
     return replace(
         here,
         environment={**here.environment, **passed},
-        copies=copies,
+        copies={f"{here.home}/{one.folder}/{one.name}": one.data for one in copies},
         warnings=warnings,
     )
 

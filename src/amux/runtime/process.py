@@ -12,6 +12,7 @@ that pipe is the moment it serves, or the moment it died, and nothing need be po
 
 import json
 import os
+import re
 import select
 import shlex
 import signal
@@ -39,6 +40,7 @@ _HUB_MODULE = "serve.py"  # the Hub's side; a zipapp holds the agent's side only
 # -P: a folder named `amux` where somebody happens to stand is not this program.
 _AS_MODULE = ("-P", "-m", "amux")
 
+_COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
 # What would move the cursor or more, on a terminal that is not the speaker's.
 _HARMLESS = bytes(b if b in b"\t\n" or 31 < b != 127 else 63 for b in range(256))
 
@@ -249,7 +251,7 @@ class Child:
     def _relay(self) -> None:
         with suppress(OSError, ValueError):
             while self.stderr is not None and (said := self.stderr.read(65536)):
-                os.write(2, said.translate(_HARMLESS))
+                os.write(2, _COLOURS.sub(b"", said).translate(_HARMLESS))
 
     def _signal(self, number: int) -> None:
         try:
@@ -275,10 +277,9 @@ def spawn(
 ) -> Child:
     """Start an agent on this terminal, or with pipes for what it reads and says.
 
-    Its complaints go where ours go, or to a pipe too with `keeps_stderr`;
-    `own_group` keeps the terminal's Ctrl-C from it. With `runs_as` it is another user's, in a
-    session of its own and with no descriptor of ours: on `terminal`, or with three pipes. Raises
-    `OSError` where it cannot be started.
+    Its complaints go where ours go, or to a pipe with `keeps_stderr`; `own_group` keeps the
+    terminal's Ctrl-C from it. With `runs_as` it is another user's, in a session of its own, with no
+    descriptor of ours: on `terminal`, or with three pipes. Raises `OSError` where it cannot begin.
     """
     pipe = subprocess.PIPE if has_pipes else terminal
     told: tuple[int, ...] = ()

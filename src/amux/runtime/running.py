@@ -176,17 +176,19 @@ class Run:
 
     def _make_elsewhere(self, made: Composed, credential: str) -> None:
         """Make what an isolated run has outside of its session's directory; noted before."""
-        place, paths = self.place, self.place.copy_paths()
-        uid = place.user.uid if place.user else users.own_uid()
+        place, uid = self.place, self.place.user.uid if self.place.user else users.own_uid()
+        new, shared = place.copy_paths(), self.sessions.copies_in_use(self.session)
+        noted = [path for path in place.copies if path in new or path in shared]
         self.sessions.note_elsewhere(
-            self.session, rundir.elsewhere(uid, place.base, place.user, paths)
+            self.session, rundir.elsewhere(uid, place.base, place.user, noted)
         )
-        for one in place.copies:
-            path = f"{place.home}/{one.folder}/{one.name}"
-            if path in paths:
-                place.do(lambda at=path, data=one.data: as_user.make(at, data))  # type: ignore[misc]
-            else:
-                self.warn(f"{one.name} stands in that home already, and is kept as it is")
+        for path, data in place.copies.items():
+            if path in new:
+                place.do(lambda at=path, data=data: as_user.make(at, data))  # type: ignore[misc]
+            elif path not in shared:
+                text = f"{path} stands in that home already, and is kept: nothing is copied"
+                self.warn(text)
+                self.note(timeline.warning(text))
         if place.directory is not None:
             memory = self._memory(made, credential) if credential else {}
             place.directory.make(made.plan.files, memory)

@@ -188,17 +188,13 @@ class Sessions:
         path = f"{home.SESSIONS_DIR}/{session}/{home.ELSEWHERE_FILE}"
         note = self._root.read(path, max_bytes=RECORD_MAX_BYTES)
         if note is not None:
-            rundir.tidy(session, rundir.parse(note), self._copies_in_use(session))
+            rundir.tidy(session, rundir.parse(note), self.copies_in_use(session))
             named.remove(named.join(self._path, path))
         named.remove(self.credential_file(session))
         for path in named.walk(self.files_directory(session)):
             named.remove(path)
 
-    def _is_unswept(self, session: str) -> bool:
-        names = (home.CREDENTIAL_FILE, home.FILES_DIR, home.ELSEWHERE_FILE)
-        return any(named.exists(named.join(self.directory(session), one)) for one in names)
-
-    def _copies_in_use(self, session: str) -> frozenset[str]:
+    def copies_in_use(self, session: str) -> frozenset[str]:
         """Name the copied logins that other runs live on."""
         found: set[str] = set()
         for other in self.ids():
@@ -208,6 +204,10 @@ class Sessions:
                 note = self._root.read(path, max_bytes=RECORD_MAX_BYTES)
                 found.update(rundir.copies_of(rundir.parse(note or b"")))
         return frozenset(found)
+
+    def _is_unswept(self, session: str) -> bool:
+        names = (home.CREDENTIAL_FILE, home.FILES_DIR, home.ELSEWHERE_FILE)
+        return any(named.exists(named.join(self.directory(session), one)) for one in names)
 
     def sweep_dead(self) -> list[str]:
         """Remove what runs left behind that were killed: those whose lock nobody holds.

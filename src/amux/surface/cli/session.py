@@ -6,6 +6,7 @@ Rule 2: a record that cannot be used is listed with the reason, and can be remov
 
 from amux.errors import NotFound
 from amux.runtime.context import Context
+from amux.runtime.isolation import WORDS
 from amux.runtime.record import Record
 from amux.runtime.sessions import Sessions, Unreadable
 from amux.surface.cli import launch_render, output
@@ -91,6 +92,8 @@ def _details(record: Record) -> dict[str, object]:
         "verbs": start.verbs or "read,write",
         "ask_writes": start.asks_writes,
         "isolation": start.isolation,
+        "isolation_means": WORDS.get(start.isolation, ""),
+        "user": start.user,
         "natives": list(record.natives),
         "notes": list(record.notes),
     }
