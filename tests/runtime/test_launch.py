@@ -531,13 +531,6 @@ def test_what_makes_no_sense_is_refused_before_anything_happens(
     assert not person.seen
 
 
-@pytest.mark.requirement("R24")
-@pytest.mark.parametrize("isolation", ["private-home", "linux-dac"])
-def test_an_isolation_that_is_not_here_is_refused_by_name(isolation: str, person: Person) -> None:
-    done = person.ask("--isolation", isolation)
-    assert refusal(done)["details"]["step"] == "isolation"
-
-
 # --- helpers -------------------------------------------------------------------------------------
 
 

@@ -86,7 +86,11 @@ def make(path: str, data: bytes) -> None:
 
 def make_folder(path: str) -> None:
     """Make a private directory and what is missing above it; one that is there stays as it is."""
-    os.makedirs(path, 0o700, exist_ok=True)
+    if os.path.isdir(path):
+        return
+    make_folder(os.path.dirname(path))  # not `os.makedirs`, which leaves those to the umask
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
 
 
 def is_there(path: str) -> bool:

@@ -183,7 +183,7 @@ class Administration:
             actor,
             session=_text(given, "session"),
             agent=_text(given, "agent"),
-            isolation=_text(given, "isolation") or "none",
+            isolation=_text(given, "isolation"),
             protocol_version=_number(given, "protocol_version") or 0,
             is_delegated=bool(given.get("delegate")),
             verbs=_text(given, "verbs"),

@@ -58,7 +58,7 @@ class Sessions:
     ) -> dict[str, object]:
         """Bind a new session, and mint its credential if one is asked for."""
         grant = self._access.new_binding(actor)
-        if isolation not in ISOLATIONS:
+        if isolation and isolation not in ISOLATIONS:
             raise InvalidArgument(
                 "there is no such isolation",
                 hint="use " + ", ".join(ISOLATIONS),
@@ -66,14 +66,14 @@ class Sessions:
             )
         now = self._now()
         whose, run_as = self._whose(actor, grant.principal, uid if is_delegated else None)
-        if is_delegated:
+        if isolation and is_delegated:  # a launch says so; others start no process
             self._access.require_apart(actor.uid if run_as is None else run_as, whose)
         record = BindRecord(
             session=session,
             agent=agent,
             principal=whose,
             binding=self._access.binding(whose),
-            isolation=isolation,
+            isolation=isolation or "none",
             protocol_version=protocol_version,
             bound_by=grant.principal,
             verbs=_verbs(verbs, actor),
