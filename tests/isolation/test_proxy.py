@@ -163,3 +163,26 @@ def test_it_has_no_descriptor_of_ours(company: Team) -> None:
         assert set(line.split()[1:]) <= {"0", "1", "2", "255", "3"}
         terminal.type("quit\r")
         terminal.end()
+
+
+@pytest.mark.requirement("R27")
+def test_what_waits_where_an_agent_keeps_its_sessions_holds_nobody_up(company: Team) -> None:
+    program = company.bin / "pi"
+    program.write_text(
+        '#!/bin/bash\nif [ "$1" = --version ]; then echo 1.6.0; exit; fi\n'
+        f'cd "$PI_CODING_AGENT_DIR" && mkdir -p sessions/--{"-".join(company.work.parts[1:])}--\n'
+        "cd sessions/*; mkfifo a.jsonl; ln -s /dev/zero b.jsonl; ln -s /etc/shadow c.jsonl\n"
+        f"{PROGRAM}"
+    )
+    program.chmod(0o755)
+    company.agents_toml(pi={})
+    company.alice.clear()
+    argv = company.argv("run", "pi", "--isolation", "linux-dac", "--user", company.alice.name)
+    try:
+        with Terminal(argv, company.environment, company.work) as terminal:
+            terminal.wait_for("READY")
+            terminal.type("quit\r")
+            assert terminal.end(15) == 3
+    finally:
+        company.agents_toml(claude={})
+    left(company)

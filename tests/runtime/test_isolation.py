@@ -111,3 +111,31 @@ def test_a_record_of_before_there_was_isolation_is_gone_on_with(person: Person) 
     done = person.amux("resume", session, "--prompt", "x")
     assert done.returncode == 0, done.stderr
     assert json.loads(path.read_text())["format"] == 2
+
+
+@pytest.mark.requirement("R26", "R32")
+def test_doctor_tells_where_a_login_would_be_from_and_what_stands_in_its_way(
+    person: Person,
+) -> None:
+    settings = person.hub.home / "agents.toml"
+    (person.home / ".credentials.json").write_text('{"tokens": {"refresh_token": "SECRET"}}')
+    (person.home / ".credentials.json").chmod(0o600)
+    cases = {
+        "": ("own", ""),
+        'credentials = "api-key"\nvariable = "NO_SUCH_KEY"': ("NO_SUCH_KEY", "not set"),
+        f'credentials = "copy"\nfiles = ["{person.home}/.credentials.json"]': (".credentials.json", ""),
+        'credentials = "copy"\nfiles = ["/no/such/.credentials.json"]': ("/no/such", "cannot be read"),
+    }
+    try:
+        for text, (login, finding) in cases.items():
+            settings.write_text(f"[claude]\n{text}\n")
+            settings.chmod(0o600)
+            done = person.amux("doctor", "claude", "--json")
+            (found,) = json.loads(done.stdout)["agents"]
+            assert login in found["login"]
+            assert bool(finding) is bool(found["findings"])
+            assert finding in json.dumps(found["findings"])
+            assert "weak" in found["isolation"]["private-home"]
+            assert b"SECRET" not in done.stdout
+    finally:
+        settings.unlink()

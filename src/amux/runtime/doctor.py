@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 
 from amux.disk import named
 from amux.errors import AmuxError, InvalidArgument, LaunchRefused
-from amux.runtime import adapters, composing, heard, isolation, known, launch, probe, process
+from amux.runtime import (
+    adapters,
+    composing,
+    heard,
+    isolation,
+    known,
+    launch,
+    probe,
+    process,
+    sources,
+)
 from amux.runtime.agents import claude_settings
 from amux.runtime.composing import Tools
 from amux.runtime.context import Context
@@ -51,6 +61,9 @@ class Examined:
     version: str = ""
     memory: str
     native_memory: str = ""
+    isolation: Mapping[str, str] = field(default_factory=lambda: isolation.WORDS)
+    login: str = ""
+    """Where an isolated home would have its login from."""
     passes: Mapping[str, object] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -63,6 +76,8 @@ class Examined:
             "version": self.version,
             "memory": self.memory,
             "native_memory": self.native_memory,
+            "isolation": dict(self.isolation),
+            "login": self.login,
             "passes": dict(self.passes),
             "seen": self.seen,
             "findings": [{"what": one.what, "do": one.do} for one in self.findings],
@@ -86,6 +101,7 @@ def examine(ctx: Context, name: str, cwd: str, tools: Tools, memory: str) -> Exa
         found.findings.append(Finding(what=what, do=f"try {found.program} --version"))
     if not agent.has_memory:
         return found
+    _isolated(ctx, agent, found)
     try:
         found.passes = launch.dry_run(ctx, Asked(agent=name, cwd=cwd), tools)
     except AmuxError as refusal:
@@ -99,6 +115,26 @@ def examine(ctx: Context, name: str, cwd: str, tools: Tools, memory: str) -> Exa
         case _:
             _pi(found, environment, home, cwd)
     return found
+
+
+# --- isolation -----------------------------------------------------------------------------------
+
+
+def _isolated(ctx: Context, agent: Agent, found: Examined) -> None:
+    """Tell what stands in the way of an isolated start, as far as it can be told without one."""
+    found.login = {
+        "own-login": "a login of its own, in that home",
+        "api-key": f"{agent.source.variable}, of the caller's environment",
+        "copy": "a copy of " + ", ".join(agent.source.files),
+    }[agent.source.kind]
+    try:
+        sources.passed(agent.source, ctx.config.environment)
+        _, warnings = sources.copied(agent.name, agent.source)
+    except LaunchRefused as refusal:
+        found.findings.append(Finding(what=refusal.message, do=refusal.hint))
+    else:
+        hint = "log in once in that home; see credentials in agents.toml"
+        found.findings += [Finding(what=text, do=hint) for text in warnings]
 
 
 # --- Codex ---------------------------------------------------------------------------------------

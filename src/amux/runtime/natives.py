@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from amux.disk import named, opened
+from amux.disk import as_user, named, opened
 from amux.runtime import adapters, heard
 from amux.runtime.plan import LaunchPlan
 
@@ -71,7 +71,7 @@ class Watch:
                 matches = (_ROLLOUT.search(path) for path in sorted(opened.files(pid)))
                 self._add(match[1] for match in matches if match)
             elif self.agent == adapters.CLAUDE:
-                self._add(_claude_ids(self.plan.environment, pid))
+                self._add(_claude_ids(self.plan, pid))
 
     def _add(self, names: Iterator[str]) -> None:
         for name in names:
@@ -80,9 +80,10 @@ class Watch:
                 self.note(name)
 
 
-def _claude_ids(environment: Mapping[str, str], pid: int) -> Iterator[str]:
-    folder = environment.get("CLAUDE_CONFIG_DIR") or f"{environment.get('HOME', '')}/.claude"
-    about = heard.parsed(_head(f"{folder}/sessions/{pid}.json"))
+def _claude_ids(plan: LaunchPlan, pid: int) -> Iterator[str]:
+    names = plan.environment
+    folder = names.get("CLAUDE_CONFIG_DIR") or f"{names.get('HOME', '')}/.claude"
+    about = heard.parsed(_head(plan, f"{folder}/sessions/{pid}.json"))
     name = about.get("sessionId")
     if about.get("pid") == pid and isinstance(name, str):
         yield name
@@ -98,16 +99,20 @@ def _pi_ids(plan: LaunchPlan, before: frozenset[str]) -> Iterator[str]:
     for path in _pi_files(plan.environment, plan.cwd):
         if path in before:
             continue
-        about = heard.parsed(_head(path).partition("\n")[0])
+        about = heard.parsed(_head(plan, path).partition("\n")[0])
         name = about.get("id")
         if about.get("cwd") == plan.cwd and isinstance(name, str):
             yield name
 
 
-def _head(path: str) -> str:
+def _head(plan: LaunchPlan, path: str) -> str:
+    """Read how a file begins, with the rights of whose it is; a pipe holds nobody up."""
+
+    def read() -> bytes:
+        return as_user.read(path, max_bytes=HEAD_MAX_BYTES)
+
     try:
-        return named.read(path, max_bytes=HEAD_MAX_BYTES)[:HEAD_MAX_BYTES].decode(
-            "utf-8", "replace"
-        )
+        data = plan.runs_as.does(read) if plan.runs_as else read()
+        return data[:HEAD_MAX_BYTES].decode("utf-8", "replace")
     except OSError:
         return ""

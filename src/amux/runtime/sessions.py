@@ -140,6 +140,7 @@ class Sessions:
     def remove(self, session: str) -> None:
         """Remove a session's directory; refuses as `busy` while a run of it lives."""
         with self.held(session):
+            self.sweep(session)
             for path in named.walk(self.directory(session)):
                 named.remove(path)
 
@@ -183,13 +184,20 @@ class Sessions:
         """Note what a run is about to make outside of AMUX_HOME, for whoever sweeps it."""
         self._put(session, home.ELSEWHERE_FILE, to_json(dict(found)) + b"\n")
 
+    def made_elsewhere(self) -> list[str]:
+        """Name the directories that runs have, or left, outside of AMUX_HOME."""
+        found = []
+        for session in self.ids():
+            base = self._elsewhere(session).get("base")
+            found += [named.join(str(base), session)] if base else []
+        return [path for path in found if named.exists(path)]
+
     def sweep(self, session: str) -> None:
         """Remove what only a live run needs, and end what still lives of one that was noted."""
-        path = f"{home.SESSIONS_DIR}/{session}/{home.ELSEWHERE_FILE}"
-        note = self._root.read(path, max_bytes=RECORD_MAX_BYTES)
-        if note is not None:
-            rundir.tidy(session, rundir.parse(note), self.copies_in_use(session))
-            named.remove(named.join(self._path, path))
+        note = self._elsewhere(session)
+        if note:
+            rundir.tidy(session, note, self.copies_in_use(session))
+        named.remove(named.join(self.directory(session), home.ELSEWHERE_FILE))
         named.remove(self.credential_file(session))
         for path in named.walk(self.files_directory(session)):
             named.remove(path)
@@ -200,10 +208,12 @@ class Sessions:
         for other in self.ids():
             folder = named.join(self._path, home.SESSIONS_DIR, other)
             if other != session and named.is_locked(named.join(folder, home.SESSION_LOCK_FILE)):
-                path = f"{home.SESSIONS_DIR}/{other}/{home.ELSEWHERE_FILE}"
-                note = self._root.read(path, max_bytes=RECORD_MAX_BYTES)
-                found.update(rundir.copies_of(rundir.parse(note or b"")))
+                found.update(rundir.copies_of(self._elsewhere(other)))
         return frozenset(found)
+
+    def _elsewhere(self, session: str) -> Mapping[str, object]:
+        path = f"{home.SESSIONS_DIR}/{session}/{home.ELSEWHERE_FILE}"
+        return rundir.parse(self._root.read(path, max_bytes=RECORD_MAX_BYTES) or b"")
 
     def _is_unswept(self, session: str) -> bool:
         names = (home.CREDENTIAL_FILE, home.FILES_DIR, home.ELSEWHERE_FILE)

@@ -68,7 +68,7 @@ def doctor(value: Plain) -> str:
     lines = []
     for agent in rows(value, "agents"):
         lines.append(f"{agent['agent']}: {agent['program'] or 'not installed'}")
-        shown = ("version", "memory", "native_memory", "form")
+        shown = ("version", "memory", "native_memory", "form", "login")
         lines += [f"  {key}: {agent[key]}" for key in shown if agent.get(key)]
         lines += [f"  seen, left alone: {path}" for path in _list(agent.get("seen"))]
         for finding in rows(agent, "findings"):

@@ -60,6 +60,7 @@ LAUNCH_ROWS = (
             ("amux run claude", "in this terminal"),
             ("amux run claude --prompt 'what do you know about me?'", "one turn"),
             ("amux run pi -- --model some-model", "with arguments of pi itself"),
+            ("amux run claude --isolation private-home --dry-run", "a home of its own, only shown"),
         ),
         refusals=(Code.UNSUPPORTED_AGENT, *_LAUNCHES),
     ),

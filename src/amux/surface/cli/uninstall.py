@@ -13,6 +13,7 @@ from amux.core import home
 from amux.disk import named
 from amux.errors import InvalidArgument, NotSaved, UpgradeRequired
 from amux.runtime.context import Context
+from amux.runtime.sessions import Sessions
 from amux.surface.cli import hub, output, render
 from amux.surface.cli.edit import PREFIX
 from amux.surface.cli.parse import Given
@@ -29,6 +30,7 @@ def uninstall(ctx: Context, given: Given) -> int:
         if not given.has("yes"):
             _require_yes(ctx, remove, keep)
         hub.end_hub(ctx)
+        _sweep_runs(ctx)
         # A Hub that ends removes its socket and may have written its log anew.
         after, keep = survey(ctx, with_memory=with_memory)
         for path in after:
@@ -48,6 +50,7 @@ def survey(ctx: Context, *, with_memory: bool) -> tuple[list[str], list[str]]:
         return goes, []
     goes += _socket_elsewhere(ctx)
     goes += _shared_socket(ctx)
+    goes += _runs(ctx)
     owned = [name for name in home.OWNED if name not in {home.LAYOUT_FILE, home.MEMORY_DIR}]
     if with_memory:
         owned.insert(0, home.MEMORY_DIR)
@@ -102,6 +105,24 @@ def _shared_socket(ctx: Context) -> list[str]:
     if path.startswith(folder + "/") and set(named.walk(folder)) == {folder, *goes}:
         goes.append(folder)
     return goes
+
+
+def _runs(ctx: Context) -> list[str]:
+    """List what runs of other users left, and the folders that were made for them, if empty then.
+
+    What is in one of these may be another user's, and is removed as a launch removes it.
+    """
+    sessions = Sessions.open(ctx.config.home)
+    goes = sessions.made_elsewhere() if sessions else []
+    for folder in (home.RUNS_DIR, home.RUNS_DIR.rpartition("/")[0]):
+        if named.is_directory(folder) and set(named.names_in(folder)) <= set(goes):
+            goes.append(folder)
+    return goes
+
+
+def _sweep_runs(ctx: Context) -> None:
+    if _is_ours(ctx.config.home) and (sessions := Sessions.open(ctx.config.home)):
+        sessions.sweep_dead()
 
 
 def _require_yes(ctx: Context, remove: list[str], keep: list[str]) -> None:
