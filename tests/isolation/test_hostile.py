@@ -315,6 +315,9 @@ STAYS = {
     "hidden from its user": f"setsid {PYTHON} -c 'import ctypes, time; "
     "ctypes.CDLL(None).prctl(4, 0); time.sleep(300)' &\n",
     "stopped": "setsid sleep 300 & kill -STOP $!\n",
+    "without its environment": "env -i setsid sleep 300 &\n",
+    "of parents that ended": f"env -i setsid {PYTHON} -c 'import os, time; "
+    "os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); time.sleep(300)' &\n",
 }
 
 

@@ -123,8 +123,14 @@ def test_doctor_tells_where_a_login_would_be_from_and_what_stands_in_its_way(
     cases = {
         "": ("own", ""),
         'credentials = "api-key"\nvariable = "NO_SUCH_KEY"': ("NO_SUCH_KEY", "not set"),
-        f'credentials = "copy"\nfiles = ["{person.home}/.credentials.json"]': (".credentials.json", ""),
-        'credentials = "copy"\nfiles = ["/no/such/.credentials.json"]': ("/no/such", "cannot be read"),
+        f'credentials = "copy"\nfiles = ["{person.home}/.credentials.json"]': (
+            ".credentials.json",
+            "",
+        ),
+        'credentials = "copy"\nfiles = ["/no/such/.credentials.json"]': (
+            "/no/such",
+            "cannot be read",
+        ),
     }
     try:
         for text, (login, finding) in cases.items():

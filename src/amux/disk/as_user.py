@@ -13,9 +13,12 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 # The C library's own would change all threads (setgroups(2), "C library/kernel differences").
 _SETGROUPS = {"x86_64": 116, "aarch64": 159, "riscv64": 159, "armv7l": 206, "i686": 206}
@@ -26,12 +29,12 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def call(uid: int, gid: int, groups: Sequence[int], function: Callable[[], T]) -> T:
+def call(uid: int, gid: int, groups: Sequence[int], function: "Callable[[], T]") -> "T":
     """Call a function that touches files, with the rights of a user; gives or raises what it does.
 
     Raises `PermissionError` where the rights cannot be taken on.
     """
-    given: list[T] = []
+    given: "list[T]" = []
     raised: list[BaseException] = []
 
     def work() -> None:

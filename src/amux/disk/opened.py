@@ -30,25 +30,28 @@ def files(pid: int) -> list[str]:
     return found
 
 
-def marked(uid: int, mark: bytes, *, only: int | None = None) -> list[int]:
+def marked(uid: int, mark: bytes) -> list[int]:
     """Name a user's processes that have `NAME=value` in the environment they were started with."""
     found = []
-    for name in [str(only)] if only is not None else os.listdir("/proc"):
+    for name in os.listdir("/proc"):
         with suppress(OSError):
-            if name.isdigit() and _uid(name) == uid:
+            if name.isdigit() and is_live(int(name), uid):
                 with open(f"/proc/{name}/environ", "rb") as file:
                     if mark in file.read(ENVIRONMENT_MAX_BYTES).split(b"\0"):
                         found.append(int(name))
     return found
 
 
-def _uid(pid: str) -> int:
-    """Tell the uid of a process; who owns its folder can be changed by the process itself."""
-    with open(f"/proc/{pid}/status", "rb") as file:
-        for line in file:
-            if line.startswith(b"Uid:"):
-                return int(line.split()[1])
-    return -1
+def is_live(pid: int, uid: int) -> bool:
+    """Tell whether a process is a user's, and has not ended.
+
+    Whose it is stands inside: who owns its folder can be changed by the process itself.
+    """
+    told = {}
+    with suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+        told = dict(line.split(b":", 1) for line in file if b":" in line)
+    state, ids = told.get(b"State", b"").split()[:1], told.get(b"Uid", b"").split()[:1]
+    return ids == [str(uid).encode("ascii")] and state not in ([b"Z"], [b"X"])
 
 
 def _children(pid: int) -> list[int]:

@@ -284,10 +284,10 @@ def spawn(
     pipe = subprocess.PIPE if has_pipes else terminal
     told: tuple[int, ...] = ()
     if runs_as is not None:
-        on_terminal = terminal is not None
-        argv, fd = runs_as.wrapped(argv, environment, cwd, on_terminal=on_terminal)
+        user.adopt_orphans()
+        argv, fd = runs_as.wrapped(argv, environment, cwd, on_terminal=terminal is not None)
         environment, cwd, told = {}, "/", (fd,)
-        keeps_stderr = keeps_stderr or not on_terminal
+        keeps_stderr = keeps_stderr or terminal is None
     try:
         child = subprocess.Popen(
             list(argv),

@@ -116,7 +116,7 @@ def tidy(session: str, found: Mapping[str, object], used: frozenset[str]) -> Non
     """End what is left of a run and remove what it made; `used` are copies of others that live."""
     uid, base, rights = found.get("uid"), found.get("base"), found.get("rights")
     if isinstance(uid, int):
-        users.kill_marked(uid, f"AMUX_SESSION={session}".encode("ascii"))
+        users.kill_left(uid, f"AMUX_SESSION={session}".encode("ascii"))
     for path in copies_of(found):
         if path not in used:
             with suppress(OSError):

@@ -5,6 +5,7 @@ Rule 2: what is started, and with which environment, goes by a file in memory th
         processes have: no list of processes shows it.
 """
 
+import ctypes
 import json
 import os
 import pwd
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+CHILD_SUBREAPER = 36  # prctl(2)
 KILL_ROUNDS = 50  # at what starts others while it is killed
 PAUSE_SECONDS = 0.02
 
@@ -112,10 +114,18 @@ def own_uid() -> int:
     return os.geteuid()
 
 
-def kill_marked(uid: int, mark: bytes) -> None:
-    """Kill what a user runs with a mark in its environment: what is left of a run."""
+def adopt_orphans() -> None:
+    """Become the parent of what our children leave behind, so that it can be found and ended."""
+    ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def kill_left(uid: int, mark: bytes) -> None:
+    """Kill what is left of a run: what has its mark, and of another user what descends from us.
+
+    A mark is a `NAME=value` of the environment; who takes it off still has his ancestors.
+    """
     for _ in range(KILL_ROUNDS):
-        found = opened.marked(uid, mark)
+        found = _left(uid, mark)
         if not found:
             return
         for pid in found:
@@ -123,8 +133,15 @@ def kill_marked(uid: int, mark: bytes) -> None:
                 # The handle is of one process, which is looked at again: numbers are given anew.
                 handle = os.pidfd_open(pid)
                 try:
-                    if pid in opened.marked(uid, mark, only=pid):
+                    if pid in _left(uid, mark):
                         signal.pidfd_send_signal(handle, signal.SIGKILL)
                 finally:
                     os.close(handle)
         time.sleep(PAUSE_SECONDS)
+
+
+def _left(uid: int, mark: bytes) -> set[int]:
+    found = set(opened.marked(uid, mark)) - {os.getpid()}
+    if uid != os.geteuid():
+        found.update(pid for pid in opened.family(os.getpid()) if opened.is_live(pid, uid))
+    return found
