@@ -5,9 +5,14 @@ import json
 import os
 import sys
 
-from bench import search, starts, writes
+from bench import isolation, search, starts, writes
 
-PARTS = {"starts": starts.figures, "writes": writes.figures, "search": search.figures}
+PARTS = {
+    "starts": starts.figures,
+    "isolation": isolation.figures,
+    "writes": writes.figures,
+    "search": search.figures,
+}
 
 
 def main() -> int:
