@@ -360,3 +360,19 @@ def test_a_run_whose_disk_fills_while_it_is_made_leaves_nothing(company: Team) -
             assert list((folder / "runs").iterdir()) == []
     finally:
         company.configure()
+
+
+@pytest.mark.requirement("R27", "R3")
+def test_what_could_not_be_removed_stops_no_launch_and_is_removed_by_a_later_one(
+    company: Team,
+) -> None:
+    with company.living() as living:
+        left = living.run
+        living.launcher.kill()
+        living.launcher.wait()
+    with mounts.small_disk(left / "tmp" / "mounted"):
+        company.does("true\n")
+        assert left.exists()
+        assert company.left_over() != []
+    company.does("true\n")
+    assert not left.exists()

@@ -34,7 +34,7 @@ def call(uid: int, gid: int, groups: Sequence[int], function: "Callable[[], T]")
 
     Raises `PermissionError` where the rights cannot be taken on.
     """
-    given: "list[T]" = []
+    given: list[T] = []
     raised: list[BaseException] = []
 
     def work() -> None:

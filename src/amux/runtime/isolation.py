@@ -99,6 +99,10 @@ class Place:
                 cause=type(error).__name__,
             ) from error
 
+    def copy(self, path: str) -> None:
+        """Copy a login into the home, where nothing stands in its place."""
+        self.do(lambda: as_user.make(path, self.copies[path]))
+
     def do(self, function: Callable[[], object]) -> object:
         """Do something to files with the rights of whoever the agent runs as."""
         return self.user.does(function) if self.user else function()

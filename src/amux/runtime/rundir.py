@@ -112,8 +112,11 @@ def copies_of(found: Mapping[str, object]) -> list[str]:
     return [str(one) for one in listed] if isinstance(listed, list) else []
 
 
-def tidy(session: str, found: Mapping[str, object], used: frozenset[str]) -> None:
-    """End what is left of a run and remove what it made; `used` are copies of others that live."""
+def tidy(session: str, found: Mapping[str, object], used: frozenset[str]) -> bool:
+    """End what is left of a run and remove what it made; tell whether nothing is left.
+
+    `used` are copies of others that live.
+    """
     uid, base, rights = found.get("uid"), found.get("base"), found.get("rights")
     if isinstance(uid, int):
         users.kill_left(uid, f"AMUX_SESSION={session}".encode("ascii"))
@@ -121,9 +124,15 @@ def tidy(session: str, found: Mapping[str, object], used: frozenset[str]) -> Non
         if path not in used:
             with suppress(OSError):
                 _unlink(path, rights)
-    if isinstance(base, str) and base:
-        with suppress(FileNotFoundError), handed.trusted(base, makes=False) as folder:
-            handed.remove(folder, session)
+    if not isinstance(base, str) or not base:
+        return True
+    try:
+        with handed.trusted(base, makes=False) as folder:
+            return handed.remove(folder, session)
+    except FileNotFoundError:
+        return True
+    except (OSError, handed.NotTrustedError):
+        return False  # somebody mounted something, or the way there is not root's any more
 
 
 def _unlink(path: str, rights: object) -> None:

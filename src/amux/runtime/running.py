@@ -15,7 +15,7 @@ from typing import TypeAlias
 from amux import __version__
 from amux.core import timeline
 from amux.core.timeline import Event
-from amux.disk import as_user, handed, named
+from amux.disk import handed, named
 from amux.errors import AmuxError, LaunchRefused, NotSaved
 from amux.runtime import adapters, binding, conversation, probe, process, proxy, rundir, terminal
 from amux.runtime import user as users
@@ -182,9 +182,9 @@ class Run:
         self.sessions.note_elsewhere(
             self.session, rundir.elsewhere(uid, place.base, place.user, noted)
         )
-        for path, data in place.copies.items():
+        for path in place.copies:
             if path in new:
-                place.do(lambda at=path, data=data: as_user.make(at, data))  # type: ignore[misc]
+                place.copy(path)
             elif path not in shared:
                 text = f"{path} stands in that home already, and is kept: nothing is copied"
                 self.warn(text)

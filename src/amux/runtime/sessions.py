@@ -195,9 +195,8 @@ class Sessions:
     def sweep(self, session: str) -> None:
         """Remove what only a live run needs, and end what still lives of one that was noted."""
         note = self._elsewhere(session)
-        if note:
-            rundir.tidy(session, note, self.copies_in_use(session))
-        named.remove(named.join(self.directory(session), home.ELSEWHERE_FILE))
+        if not note or rundir.tidy(session, note, self.copies_in_use(session)):
+            named.remove(named.join(self.directory(session), home.ELSEWHERE_FILE))
         named.remove(self.credential_file(session))
         for path in named.walk(self.files_directory(session)):
             named.remove(path)
