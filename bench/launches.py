@@ -80,9 +80,9 @@ class Launches:
                 for word in ("-c", f"mcp_servers.amux.{key}={_toml(value)}")
             ],
         )
-        extension = self._place.root / "server.js"
+        extension = self._place.root / "server.cjs"
         direct = json.dumps(entry | {"exposure": "direct"})
-        extension.write_text(f'export default (pi) => pi.registerMcpServer("amux", {direct});\n')
+        extension.write_text(f'module.exports = (pi) => pi.registerMcpServer("amux", {direct});\n')
         yield from self._added(
             "pi", bare=[pi, *PI, "-p", PROMPT], by_hand=["-e", str(extension)], native=PI
         )

@@ -43,13 +43,13 @@ def texts(plan: LaunchPlan) -> list[str]:
 def test_a_bound_start_with_tools_has_text_and_an_extension_of_the_run() -> None:
     plan = pi.compose(PLAN, BOUND, start(prompt="hello"))
     assert plan.argv == (
-        "/bin/pi", "--append-system-prompt", BOUND.text, "-e", "/runs/1/amux-server.js",
+        "/bin/pi", "--append-system-prompt", BOUND.text, "-e", "/runs/1/amux-server.cjs",
         "--session-id", ID, "-p", "--mode", "json",
     )  # fmt: skip
     assert plan.stdin == "hello"
     assert plan.environment == {**PLAN.environment, **BOUND.environment}
-    script = plan.files["/runs/1/amux-server.js"]
-    assert script.startswith('export default (pi) => pi.registerMcpServer("amux", {')
+    script = plan.files["/runs/1/amux-server.cjs"]
+    assert script.startswith('module.exports = (pi) => pi.registerMcpServer("amux", {')
     entry = json.loads(script[script.index("{") : script.rindex("}") + 1])
     assert entry["exposure"] == "direct"
     assert [entry["command"], *entry["args"]] == ["/opt/amux", "mcp", "--tools", "memory"]
