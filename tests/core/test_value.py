@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import pytest
 
 from amux.core.value import NOTHING, Value
@@ -10,6 +12,12 @@ class Point(Value):
 
 class Named(Point):
     name: str = "origin"
+
+
+class Pair(Value, kw_only=False):
+    KIND: ClassVar[str] = "pair"
+    one: int
+    other: int = 2
 
 
 class Line(Value):
@@ -26,6 +34,14 @@ def test_fields_are_given_by_name_and_have_defaults() -> None:
         Point(x=1, z=2)
     with pytest.raises(TypeError):
         Point(1)
+
+
+def test_places_are_for_those_that_say_so() -> None:
+    assert Pair(1) == Pair(one=1, other=2)
+    assert Pair(1, 3).fields() == {"one": 1, "other": 3}
+    assert Pair.KIND == Pair(1).KIND == "pair"
+    with pytest.raises(TypeError, match="takes 2"):
+        Pair(1, 2, 3)
 
 
 def test_a_value_does_not_change() -> None:

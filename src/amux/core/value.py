@@ -3,8 +3,8 @@
 `dataclasses` takes 11 ms to import and half a millisecond a class, which each `amux run` would pay
 thirty times over before its agent begins. Here a class costs microseconds.
 
-Rule 1: what type checkers know of a dataclass holds: frozen, slotted, keyword-only, compared by
-        its fields.
+Rule 1: what type checkers know of a dataclass holds: frozen, slotted, compared by its fields,
+        and keyword-only unless its class says `kw_only=False`.
 Rule 2: a default is shared by all that do not give another, so it is immutable.
 """
 
@@ -31,16 +31,26 @@ class _Slotted(type):
 
     _names: tuple[str, ...]
     _defaults: dict[str, object]
+    _places: tuple[str, ...]
+    """The fields that may be given by their place."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], space: "dict[str, Any]") -> "_Slotted":
-        names = tuple(space.get("__annotations__", ()))
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], space: "dict[str, Any]", *, kw_only: bool = True
+    ) -> "_Slotted":
+        own = tuple(
+            field
+            for field, kind in space.get("__annotations__", {}).items()
+            if "ClassVar" not in str(kind)
+        )
+        names = own
         defaults = {field: space.pop(field) for field in names if field in space}
         for base in bases:
             if isinstance(base, _Slotted):
                 names, defaults = (*base._names, *names), {**base._defaults, **defaults}
-        space["__slots__"] = tuple(space.get("__annotations__", ()))
+        space["__slots__"] = own
         made = super().__new__(cls, name, bases, space)
         made._names, made._defaults = names, defaults
+        made._places = () if kw_only else names
         return made
 
 
@@ -57,8 +67,12 @@ class Value(metaclass=_Slotted):
 
     if not TYPE_CHECKING:
 
-        def __init__(self, **given: object) -> None:
+        def __init__(self, *placed: object, **given: object) -> None:
             kind = type(self)
+            if placed:
+                if len(placed) > len(kind._places):
+                    raise TypeError(f"{kind.__name__} takes {len(kind._places)} by their places")
+                given |= dict(zip(kind._places, placed, strict=False))
             for name in kind._names:
                 if name in given:
                     value = given.pop(name)
