@@ -5,10 +5,11 @@ import json
 import os
 import sys
 
-from bench import isolation, search, starts, writes
+from bench import isolation, launches, search, starts, writes
 
 PARTS = {
     "starts": starts.figures,
+    "launches": launches.figures,
     "isolation": isolation.figures,
     "writes": writes.figures,
     "search": search.figures,

@@ -10,9 +10,9 @@ Rule 4: the run of another user reaches the Hub by what the launcher copied for 
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 from amux.core import home
+from amux.core.value import NOTHING, Value
 from amux.disk import as_user, handed, named
 from amux.errors import InvalidArgument, LaunchRefused, NotSaved
 from amux.runtime import asking, sources
@@ -46,8 +46,7 @@ _KEY = re.compile(r"[A-Z0-9_]*(?:API_KEY|AUTH_TOKEN|OAUTH_TOKEN|ACCESS_TOKEN|SEC
 _PI_HOME = ".pi/agent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     """Where one run happens, and as whom."""
 
     isolation: str
@@ -68,7 +67,7 @@ class Place:
     python: str = ""
     """What the copied command line runs on; empty where none is copied."""
     user: User | None = None
-    copies: Mapping[str, bytes] = field(default_factory=dict)
+    copies: Mapping[str, bytes] = NOTHING
     """Path in the home -> what is copied there while the run lives."""
     warnings: tuple[str, ...] = ()
 
@@ -82,7 +81,7 @@ class Place:
         if self.user is None:
             return self
         folder = program.rpartition("/")[0]
-        return replace(self, environment={**self.environment, "PATH": f"{SYSTEM_PATH}:{folder}"})
+        return self.replace(environment={**self.environment, "PATH": f"{SYSTEM_PATH}:{folder}"})
 
     def make_home(self, agent: str) -> None:
         """See that the home of an isolated run is there; whose it is makes it."""
@@ -145,7 +144,7 @@ def with_python(ctx: Context, here: Place, programs: Programs) -> Place:
     own = ctx.config.runtime.python
     for path in (own,) if own else PYTHONS:
         if _runs(path, here.user, programs):
-            return replace(here, python=path)
+            return here.replace(python=path)
     raise LaunchRefused(
         f"{here.user.name} can execute no Python of 3.11 or newer",
         hint="install python3, or name one in config.toml: [runtime] python",
@@ -177,7 +176,7 @@ def _private(ctx: Context, agent: Agent, here: Place) -> Place:
         for name, value in here.environment.items()
         if name not in _REDIRECTS and not _KEY.fullmatch(name)
     }
-    return replace(here, home=own, environment=kept | _homes(own))
+    return here.replace(home=own, environment=kept | _homes(own))
 
 
 def _homes(own: str) -> dict[str, str]:
@@ -211,8 +210,7 @@ def _of_user(ctx: Context, here: Place, name: str, session: str, cwd: str) -> Pl
             cause=type(error).__name__,
         ) from error
     directory = RunDirectory(base, session, user)
-    return replace(
-        here,
+    return here.replace(
         environment=_from_nothing(ctx.config.environment, user, directory),
         search_path=SYSTEM_PATH,
         files=directory.files,
@@ -299,8 +297,7 @@ def _runs(path: str, user: User, programs: Programs) -> bool:
 def _with_logins(ctx: Context, agent: Agent, here: Place) -> Place:
     passed = sources.passed(agent.source, ctx.config.environment)
     copies, warnings = sources.copied(agent.name, agent.source)
-    return replace(
-        here,
+    return here.replace(
         environment={**here.environment, **passed},
         copies={f"{here.home}/{one.folder}/{one.name}": one.data for one in copies},
         warnings=warnings,

@@ -9,8 +9,8 @@ Rule 3: a program is found as a shell finds it, before anything else happens.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from amux.core.value import Value
 from amux.disk import as_user, named
 from amux.errors import InvalidArgument, LaunchRefused
 from amux.runtime import sources
@@ -25,8 +25,7 @@ _TEXTS = ("executable", "sdk_python", "credentials", "variable")
 _KEYS = (*_TEXTS, "files")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Value):
     """One agent that can be started."""
 
     name: str
@@ -38,7 +37,7 @@ class Agent:
     install: str = ""
     sdk_python: str = ""
     """The interpreter that has the agent's SDK (R17)."""
-    source: Source = field(default_factory=Source)
+    source: Source = Source()
     """Where an isolated home has its login from (R26)."""
 
 
@@ -98,8 +97,7 @@ def known(home: str) -> dict[str, Agent]:
             source = sources.parse(name, table)
         except ValueError as error:
             raise sources.misspelt(FILE, name, error) from error
-        agents[name] = replace(
-            base,
+        agents[name] = base.replace(
             program=table.get("executable", base.program),
             sdk_python=table.get("sdk_python", ""),
             source=source,

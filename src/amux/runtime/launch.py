@@ -12,11 +12,11 @@ Rule 4: nothing of a person's configuration is changed, and nothing written wher
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from amux import __version__
+from amux.core.value import Value
 from amux.disk import named
 from amux.errors import (
     AmuxError,
@@ -43,8 +43,7 @@ UNSUPPORTED = "unsupported_agent"
 IMAGINED = "s-000000000000"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What a person asked to be started."""
 
     agent: str
@@ -78,7 +77,7 @@ def start(ctx: Context, asked: Asked, tools: Tools, tell: Tell) -> Done:
             state = _state(ctx, asked, agent, outcome, session=session, cwd=cwd)
             with _step("isolation"):
                 place.make_home(agent.name)
-            state = replace(state, agent_version=_version(programs, program, place, state))
+            state = state.replace(agent_version=_version(programs, program, place, state))
             with _step("plan"):
                 made = composing.compose(
                     ctx, state, place, agent, program, programs, version=state.agent_version,
@@ -138,8 +137,8 @@ def dry_run(ctx: Context, asked: Asked, tools: Tools) -> dict[str, object]:
     """Say what would be started if memory is on; binds, starts and writes nothing."""
     agent, program, cwd, place = _found(ctx, asked, IMAGINED)
     programs = Programs(ctx.config.home)
-    state = imagined(ctx, replace(asked, cwd=cwd), agent)
-    state = replace(state, agent_version=programs.known_version(program) or "")
+    state = imagined(ctx, asked.replace(cwd=cwd), agent)
+    state = state.replace(agent_version=programs.known_version(program) or "")
     made = composing.compose(
         ctx, state, place, agent, program, programs, version=state.agent_version,
         prompt=asked.prompt, resume=None, tools=tools, is_dry=True,
@@ -200,7 +199,7 @@ def _outcome(
         return outcome
     hub = isolation.address(ctx, place)
     if hub:
-        return replace(outcome, hub=hub)
+        return outcome.replace(hub=hub)
     binding.end_if_known(ctx, session)
     return HasFailed(
         cause="no_shared_socket",

@@ -8,9 +8,9 @@ Rule 3: a value is read when a run begins, and is in no refusal, plan or record.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from amux.core.value import Value
 from amux.disk import handed
 from amux.errors import InvalidArgument, LaunchRefused
 
@@ -30,8 +30,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,60}_(?:KEY|TOKEN)")
 _NEVER = re.compile(r"AMUX_.*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Value):
     """The source of one agent's login in an isolated home."""
 
     kind: Kind = "own-login"
@@ -39,8 +38,7 @@ class Source:
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class Copied(Value):
     """One file that is copied into an isolated home."""
 
     folder: str

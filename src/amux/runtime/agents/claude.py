@@ -16,7 +16,6 @@ Rule 6: pure: files are read by `Start.read`, and made by whoever starts the pla
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from amux.core import timeline
 from amux.core.timeline import Event
@@ -148,7 +147,7 @@ def compose_sdk(plan: LaunchPlan, bound: Bound | None, start: Start, script: str
     path = f"{start.directory}/sidecar.py"
     plan = plan.with_file(path, script)
     asked = _json({"prompt": start.prompt or "", "options": options})
-    return replace(plan, argv=(interpreter, path)).with_stdin(asked)
+    return plan.replace(argv=(interpreter, path)).with_stdin(asked)
 
 
 def server(bound: Bound) -> dict[str, object]:
