@@ -306,7 +306,7 @@ def test_a_copy_that_a_killed_launcher_left_is_removed_by_the_next_launch(shell:
 def test_a_private_home_has_no_key_that_nobody_named_and_no_way_out(shell: Team) -> None:
     shell.shell(credentials="api-key", variable="FAKE_KEY")
     home = shell.hub.home / "homes" / "claude"
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / ".do").write_text("env\n")
     others = {
         "OPENAI_API_KEY": "sk-other", "ANTHROPIC_AUTH_TOKEN": "sk-other", "GEMINI_API_KEY": "k",
