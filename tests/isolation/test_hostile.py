@@ -362,6 +362,26 @@ def test_a_run_whose_disk_fills_while_it_is_made_leaves_nothing(company: Team) -
         company.configure()
 
 
+@pytest.mark.requirement("R27", "run-12")
+def test_an_agent_dies_with_its_launcher_and_what_it_started_with_the_next_one(
+    company: Team,
+) -> None:
+    with company.living() as living:
+        told = Path(f"/proc/{living.pid}/status").read_text()
+        agent = int(told.partition("PPid:")[2].split()[0])
+        assert agent in company.alice.processes()
+        living.launcher.kill()
+        living.launcher.wait()
+        deadline = time.monotonic() + 10
+        while agent in company.alice.processes():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        company.alice.write(".do", "true\n")
+        words = ("run", "claude", "--isolation", "linux-dac", "--user", company.alice.name)
+        assert company.amux(*words, "--prompt", "x").returncode == 0
+        assert company.alice.processes() == []
+
+
 @pytest.mark.requirement("R27", "R3")
 def test_what_could_not_be_removed_stops_no_launch_and_is_removed_by_a_later_one(
     company: Team,
