@@ -285,6 +285,8 @@ def _private(path: str, argument: str) -> bytes:
         ) from error
     if mode & OTHERS:
         raise _unreadable(argument, "others may read the credential's file: chmod 600 it")
+    if len(data) > TOKEN_MAX_BYTES:
+        raise _unreadable(argument, f"the credential's file may have {TOKEN_MAX_BYTES} bytes")
     return data
 
 

@@ -277,3 +277,72 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_without_a_file_nothing_is_made(folder: Path) -> None:
     _ = loaded(folder / "none").connection
     assert os.listdir(folder) == []
+
+
+# --- launches ---
+
+
+@pytest.mark.requirement("R27", "R28")
+def test_where_runs_are_made_and_on_what_is_read() -> None:
+    tables = settings_file.parse('[runtime]\nrun_dir = "/srv/runs"\npython = "/opt/python3"\n')
+    assert (tables.runtime.run_dir, tables.runtime.python) == ("/srv/runs", "/opt/python3")
+    assert settings_file.parse("[hub]\n").runtime.run_dir == ""
+
+
+@pytest.mark.requirement("R27", "R28")
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        ('[runtime]\nrun_dir = "runs"', "runtime.run_dir"),
+        ('[runtime]\npython = "/a\\u0000b"', "runtime.python"),
+        ('[runtime]\npython = "/a\\nb"', "runtime.python"),
+        ("[runtime]\npython = 3.11", "runtime.python"),
+        ('[runtime]\nuser = "alice"', "runtime.user"),
+        ("runtime = 1", "runtime"),
+    ],
+)
+def test_what_is_not_known_of_launches_is_refused_by_name(text: str, argument: str) -> None:
+    assert refused(text).details["argument"] == argument
+
+
+GOOD = '{"hub": "/run/x.sock", "binding": "amux1:x:global", "credential": "amux_x"}'
+
+
+@pytest.mark.requirement("R28", "M54")
+def test_a_runs_connection_file_says_it_all_and_lets_no_hub_be_started(folder: Path) -> None:
+    path = folder / "connection.json"
+    path.write_text(GOOD)
+    path.chmod(0o400)
+    found = loaded(folder, AMUX_CREDENTIAL_FILE=str(path)).connection
+    assert (found.address.socket_path, found.token) == ("/run/x.sock", "amux_x")
+    assert (found.binding, found.may_start) == ("amux1:x:global", False)
+    told = loaded(folder, AMUX_CREDENTIAL_FILE=str(path), AMUX_HUB="/run/y.sock").connection
+    assert (told.address.socket_path, told.token) == ("/run/y.sock", "amux_x")
+
+
+@pytest.mark.requirement("R28", "R29")
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("", 0o400),
+        ("amux_x", 0o400),
+        ("[]", 0o400),
+        ('{"hub": "/run/x.sock", "credential": "amux_x"}', 0o400),
+        (GOOD.replace('"amux_x"', "1"), 0o400),
+        (GOOD.replace('"amux_x"', '"a b"'), 0o400),
+        (GOOD.replace('"amux_x"', '"a\\r\\nb"'), 0o400),
+        (GOOD.replace("/run/x.sock", "http://hub.example"), 0o400),
+        (GOOD.replace("/run/x.sock", ""), 0o400),
+        (GOOD + " " * 5000, 0o400),
+        (GOOD, 0o444),
+    ],
+)
+def test_a_connection_file_that_is_not_as_it_should_be_is_refused(
+    text: str, mode: int, folder: Path
+) -> None:
+    path = folder / "connection.json"
+    path.write_text(text)
+    path.chmod(mode)
+    with pytest.raises(InvalidArgument) as caught:
+        _ = loaded(folder, AMUX_CREDENTIAL_FILE=str(path)).connection
+    assert "amux_x" not in str(caught.value.body())
