@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import compress, islice, repeat
 from operator import contains
 
 from amux.core.lazy import Lazy
@@ -162,8 +162,8 @@ def rank(
     """
     counts = matched(rows)
     best: list[int] = []
-    for count in sorted(set(counts) - {0}, reverse=True):
-        tier = [index for index, found in enumerate(counts) if found == count]
+    for count in filter(counts.__contains__, range(len(rows), 0, -1)):
+        tier = list(_all(counts, count))
         tops = [heads[index] for index in tier]
         in_head = matched([bytes(map(contains, tops, repeat(needle))) for needle in needles])
         for value in sorted(set(in_head), reverse=True):
@@ -175,10 +175,7 @@ def rank(
 
 def _all(counts: bytes, value: int) -> Iterator[int]:
     """Find all places of a value, in order."""
-    at = counts.find(value)
-    while at >= 0:
-        yield at
-        at = counts.find(value, at + 1)
+    return compress(range(len(counts)), map(value.__eq__, counts))
 
 
 def matched(rows: Sequence[bytes | bytearray]) -> bytes:
