@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice, repeat
+from itertools import islice, repeat
 from operator import contains
 
 from amux.core.lazy import Lazy
@@ -175,7 +175,10 @@ def rank(
 
 def _all(counts: bytes, value: int) -> Iterator[int]:
     """Find all places of a value, in order."""
-    return compress(range(len(counts)), map(value.__eq__, counts))
+    at = counts.find(value)
+    while at >= 0:
+        yield at
+        at = counts.find(value, at + 1)
 
 
 def matched(rows: Sequence[bytes | bytearray]) -> bytes:
