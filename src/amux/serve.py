@@ -131,6 +131,8 @@ class _Server:
                 lifespan="off",
                 access_log=False,
                 log_config=None,
+                # Else a header could say who the peer is: `X-Forwarded-For: unix` would be uid 0.
+                proxy_headers=False,
                 server_header=False,
                 date_header=False,
                 timeout_graceful_shutdown=DRAIN_SECONDS,

@@ -43,6 +43,19 @@ def upsert(path: str, content: str, **more: str) -> bytes:
     ).encode()
 
 
+# --- who calls ---
+
+
+@pytest.mark.requirement("M63", "M76")
+@pytest.mark.parametrize("said", ["unix", "unix, 127.0.0.1", "127.0.0.1", "[unix]:0"])
+def test_no_header_says_who_the_peer_is(loopback: Loopback, said: str) -> None:
+    """From loopback a server behind a proxy would believe it, and take it for the owner's uid."""
+    for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        sent = request("POST", GET, b'{"path": "a.md"}', **{name: said})
+        reply = Reply(knocked(dialled(loopback.port), sent))
+        assert (reply.status, reply.code) == (401, "unauthenticated")
+
+
 # --- size and form ---
 
 
