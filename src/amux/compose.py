@@ -8,7 +8,6 @@ Rule 3: a command without a running Hub works through the same service, under th
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -33,8 +32,8 @@ from amux.hub.service import Hub
 from amux.hub.sessions import Sessions
 from amux.memory.files import Files
 from amux.memory.service import Memory
+from amux.threads import Threads
 
-AUDIT_THREADS = 2  # one fsync of the trail on its way, and the next one gathering
 # What amux can do on Linux and not elsewhere (M10).
 MISSING = {"darwin": ("notifications of changed files", "linux-dac launches")}
 Clock = Callable[[], float]
@@ -104,8 +103,9 @@ def hub(
         reserve_bytes=audit.RESERVE_BYTES,
     )
     store = Files(os.path.join(config.home, home.MEMORY_DIR), clock=clock, on_failure=fail)
-    with ThreadPoolExecutor(AUDIT_THREADS, thread_name_prefix="audit") as threads:
-        kept = audit.Audit(trail, now=now, threads=threads)
+    # One thread: while it syncs the trail, what comes gathers for the next time.
+    with Threads(1, name="audit") as threads:
+        kept = audit.Audit(trail, now=now, run=threads.run)
         gate = Gate(access=access, rates=Rates(), audit=kept, clock=clock)
         administration = Administration(
             about=About(

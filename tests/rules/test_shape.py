@@ -12,7 +12,7 @@ MODULES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE
 MAX_LINES = 400
 
 MAY_OPEN = re.compile(r"disk/|(config|serve)\.py$")  # serve: the log
-OPTIONAL = {"memory/scan.py", "runtime/sidecar.py"}  # may try an optional library at the top
+OPTIONAL = {"memory/windows.py", "runtime/sidecar.py"}  # may try an optional library at the top
 LATE = {"app.py", "surface/cli/main.py"}  # may resolve module names from a table
 STARTS = {"runtime/process.py"}  # the only subprocess
 
