@@ -16,10 +16,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from amux.disk.tree import Folder, Handle, Root
 
 _TEMPORARY = re.compile(r"\.amux-[0-9a-f]{16}")
+# Of this process, and of this temporary: eight digits each, as chance would give.
+_OWN, _NUMBERS = os.urandom(4).hex(), count()
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOG_FILE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
@@ -78,7 +81,7 @@ def stage(folder: Handle, data: bytes) -> str:
 
     On an exception no temporary is left behind.
     """
-    name = f".amux-{os.urandom(8).hex()}"
+    name = f".amux-{_OWN}{next(_NUMBERS):08x}"
     fd = create(folder, name)
     try:
         try:
