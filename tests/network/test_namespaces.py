@@ -13,11 +13,9 @@ import pytest
 from tests.support.authority import Authority
 from tests.support.hub import RunningHub
 from tests.support.network import configure, person, token_file
+from tests.support.rights import cannot
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network namespaces"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("as_root")]
 PORT = 8484
 AMUX = [sys.executable, "-m", "amux"]
 
@@ -99,7 +97,7 @@ def machines() -> Iterator[Machines]:
             yield made
     except (subprocess.CalledProcessError, FileNotFoundError):
         made.__exit__()
-        pytest.skip("network namespaces cannot be made here")
+        cannot("network namespaces cannot be made here")
 
 
 @pytest.fixture
