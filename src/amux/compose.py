@@ -15,7 +15,7 @@ from amux import __version__
 from amux.client import Answer
 from amux.config import Config
 from amux.core import home
-from amux.core.identity import Caller, hub_id_of
+from amux.core.identity import ROOT_UID, Caller, hub_id_of
 from amux.core.text import to_json
 from amux.disk import lock, tree
 from amux.disk.trail import Trail
@@ -162,6 +162,7 @@ class Offline:
         """Make one call in process; `busy` where a Hub holds the root after all."""
         caller = Caller(uid=os.geteuid(), surface="cli")
         with (
+            _as_owner(self._config.home),
             owned(self._config) as root,
             hub(
                 self._config,
@@ -182,6 +183,22 @@ class Offline:
         if name == "status":
             found["pid"] = None
         return Answer(to_json(found).decode("utf-8"), __version__)
+
+
+@contextmanager
+def _as_owner(path: str) -> Iterator[None]:
+    """Act, as uid 0, for the owner of a home: what is made there is to be the owner's own."""
+    uid, gid = os.geteuid(), os.getegid()
+    owner = os.stat(path) if uid == ROOT_UID and os.path.isdir(path) else None
+    if owner is not None:
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        if owner is not None:
+            os.seteuid(uid)
+            os.setegid(gid)
 
 
 def _no() -> None:
