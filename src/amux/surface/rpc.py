@@ -28,6 +28,7 @@ from amux.core.identity import Actor, Caller
 from amux.core.path import DocPath, PathPrefix
 from amux.core.strict import decode
 from amux.core.text import to_json
+from amux.disk.tree import shown
 from amux.errors import (
     AmuxError,
     Code,
@@ -79,6 +80,7 @@ RETRY_AFTER = {
     Code.UNAVAILABLE: b"1",
     Code.RATE_LIMITED: b"1",
 }
+TOLD_MAX = 128  # characters of a path in the log: the longest of ours has 30
 BODY_SECONDS = 10.0  # twice what a client of ours waits for an answer
 DRAIN_SECONDS = 1.0  # for what was sent to somebody who has refused already
 OPENAPI = "/v1/openapi.json"
@@ -118,11 +120,11 @@ class Application:
                 return
             found: Plain | AmuxError = await self._answer(actor, asgi_scope, body)
         except AmuxError as refusal:
-            _LOG.info("%r refused: %s", path, refusal.code)
+            _LOG.info("%s refused: %s", _told(path), refusal.code)
             found = refusal
         except Exception:
             incident = self._new_incident()
-            _LOG.exception("incident %s in %r", incident, path)
+            _LOG.exception("incident %s in %s", incident, _told(path))
             found = Internal(
                 "the Hub made a mistake",
                 hint="report it with the lines of run/hub.log that name the incident",
@@ -370,6 +372,11 @@ def _retry_after(refusal: AmuxError) -> bytes:
     if isinstance(wanted, int | float):
         return b"%d" % math.ceil(wanted)
     return RETRY_AFTER[refusal.code]
+
+
+def _told(path: str) -> str:
+    """Spell a path that anybody may have made up, so that a log shows it and it alone."""
+    return shown(path[:TOLD_MAX])
 
 
 def _limit(value: int) -> int:
