@@ -13,7 +13,6 @@ from amux.core import revision
 from tests.support.faces import ABSENT, Face, Faces, Mcp, Rpc
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.hub import RunningHub
-from tests.support.mcp_lines import McpProcess
 
 ROUNDS = 200
 LINES = 200  # of each client, in one document
@@ -27,8 +26,7 @@ def mcps(faces: Faces, stack: ExitStack, count: int) -> list[Mcp]:
     """Start more `amux mcp` processes."""
     found = []
     for _ in range(count):
-        process = stack.enter_context(McpProcess(faces.hub.home, "--tools=memory"))
-        process.initialize()
+        process = stack.enter_context(faces.mcp_process("--tools=memory"))
         found.append(Mcp(process))
     return found
 

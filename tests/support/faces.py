@@ -212,6 +212,12 @@ class Faces:
         """Name a folder that nobody has used."""
         return f"f{next(self._numbers)}"
 
+    def mcp_process(self, *words: str) -> McpProcess:
+        """Start one more `amux mcp`, where this one's is."""
+        process = McpProcess(self.hub.home, *words)
+        process.initialize()
+        return process
+
     def put(self, path: str, data: bytes) -> None:
         """Place a file as a person does, behind the Hub's back."""
         target = self.hub.memory_dir / path
