@@ -5,9 +5,14 @@ import json
 import os
 import sys
 
-from bench import search, starts, writes
+from bench import launches, search, starts, writes
 
-PARTS = {"starts": starts.figures, "writes": writes.figures, "search": search.figures}
+PARTS = {
+    "starts": starts.figures,
+    "launches": launches.figures,
+    "writes": writes.figures,
+    "search": search.figures,
+}
 
 
 def main() -> int:

@@ -1,7 +1,6 @@
 """Claude Code with memory: what it is given, what it keeps, and what it never sees."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -344,7 +343,7 @@ def test_a_turn_that_needs_no_history_asks_the_hub_nothing(
     session = launcher.claude(agents.claude())
     assert session.bound is not None
     with Listener(place.root / "silent.sock") as silent:
-        session.bound = replace(session.bound, hub=silent.path)
+        session.bound = session.bound.replace(hub=silent.path)
         assert session.run("please @play hello").answer == "hello"
         assert session.run("again @play hello").answer == "hello"
         assert silent.count == 0

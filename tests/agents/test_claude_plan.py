@@ -1,7 +1,6 @@
 """What Claude Code's adapter makes of a start, without starting anything."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -153,7 +152,7 @@ def test_the_callers_settings_are_lengthened_and_our_names_win(is_file: bool) ->
 
 @pytest.mark.requirement("R16")
 def test_with_ask_writes_only_reading_is_allowed_beforehand() -> None:
-    plan = claude.compose(PLAN, replace(BOUND, asks_writes=True), start())
+    plan = claude.compose(PLAN, BOUND.replace(asks_writes=True), start())
     allowed = settings(plan)["permissions"]["allow"]
     assert "mcp__amux__memory_get" in allowed
     assert not {"mcp__amux", "mcp__amux__memory_upsert", "mcp__amux__memory_forget"} & {*allowed}

@@ -1,7 +1,6 @@
 """What a caller may pass on to Codex, and how what amux passes is spelled: no agent is started."""
 
 import tomllib
-from dataclasses import replace
 
 import pytest
 
@@ -28,7 +27,7 @@ TERMINAL = Effective(has_daemon=True)
 
 
 def composed(*native: str, prompt: str | None = None, known: Effective = TERMINAL) -> LaunchPlan:
-    return codex.compose(PLAN, BOUND, replace(START, native=native, prompt=prompt), known)
+    return codex.compose(PLAN, BOUND, START.replace(native=native, prompt=prompt), known)
 
 
 def settings(plan: LaunchPlan) -> dict[str, object]:
@@ -81,17 +80,17 @@ def test_what_would_undo_the_launch_is_refused_by_name(words: str, prompt: str |
 @pytest.mark.parametrize("words", ["exec", "resume --last", "fork", "app-server"])
 def test_commands_of_codex_are_refused_without_memory_too(words: str) -> None:
     with pytest.raises(InvalidArgument):
-        codex.compose_unbound(PLAN, replace(START, native=tuple(words.split())))
+        codex.compose_unbound(PLAN, START.replace(native=tuple(words.split())))
 
 
 @pytest.mark.requirement("R20", "R21", "R23")
 def test_an_unbound_start_is_the_callers_words_and_nothing_else() -> None:
     native = ("-m", "x", "--enable", "memories", "-p", "work", "do this")
-    plan = codex.compose_unbound(PLAN, replace(START, native=native))
-    assert plan == replace(PLAN, argv=("codex", *native))
-    resumed = codex.compose_unbound(PLAN, replace(START, resume="id-1", native=("-m", "x", "go")))
+    plan = codex.compose_unbound(PLAN, START.replace(native=native))
+    assert plan == PLAN.replace(argv=("codex", *native))
+    resumed = codex.compose_unbound(PLAN, START.replace(resume="id-1", native=("-m", "x", "go")))
     assert resumed.argv == ("codex", "resume", "-m", "x", "id-1")
-    headless = codex.compose_unbound(PLAN, replace(START, native=("-m", "x"), prompt="@-x\n'"))
+    headless = codex.compose_unbound(PLAN, START.replace(native=("-m", "x"), prompt="@-x\n'"))
     assert headless.argv == ("codex", "exec", "--json", "--skip-git-repo-check", "-m", "x", "-")
     assert headless.stdin == "@-x\n'"
     assert not any("amux" in word for word in headless.argv)
@@ -104,7 +103,7 @@ def test_what_switches_the_own_memory_off_stands_last() -> None:
         ours = [word for name in OFF for word in ("-c", f"{name}=false")]
         assert list(plan.argv[-8:]) == [*ours, "--disable", "memories"]
     # The first prompt is not repeated.
-    resume = replace(START, resume="id-1", native=("do this",))
+    resume = START.replace(resume="id-1", native=("do this",))
     resumed = codex.compose(PLAN, BOUND, resume, TERMINAL)
     assert "do this" not in resumed.argv
     assert resumed.argv[:2] == ("codex", "resume")
@@ -131,14 +130,14 @@ def test_every_key_of_an_older_entry_is_set_again() -> None:
         place="/h/.codex/config.toml", command="/old/amux", args=("mcp",),
         env=("AMUX_HUB", "AMUX_HOME"), tools=("memory_upsert",),
     )  # fmt: skip
-    known = replace(TERMINAL, entries=(entry,))
+    known = TERMINAL.replace(entries=(entry,))
     found = settings(composed(known=known))
     assert found["mcp_servers.amux.env"] == {"AMUX_HOME": "", **BOUND.environment}
     assert found["mcp_servers.amux.disabled_tools"] == []
     assert found["mcp_servers.amux.env_vars"] == []
     assert found["mcp_servers.amux.cwd"] == PLAN.cwd
     assert found["mcp_servers.amux.tools.memory_upsert.approval_mode"] == "approve"
-    asking = codex.compose(PLAN, replace(BOUND, asks_writes=True), START, known)
+    asking = codex.compose(PLAN, BOUND.replace(asks_writes=True), START, known)
     assert "mcp_servers.amux.default_tools_approval_mode" not in settings(asking)
     # What a person says of a tool stands; of the others amux asks.
     assert "mcp_servers.amux.tools.memory_upsert.approval_mode" not in settings(asking)
@@ -148,11 +147,11 @@ def test_every_key_of_an_older_entry_is_set_again() -> None:
 @pytest.mark.requirement("R14", "R21", "run-9", "run-22")
 @pytest.mark.parametrize("own", ["", "  \n", 'Mine "first"\\', "两行\n文本\x7f\t"])
 def test_a_persons_text_comes_before_the_protocol(own: str) -> None:
-    known = replace(TERMINAL, developer_instructions=own)
+    known = TERMINAL.replace(developer_instructions=own)
     merged = f"{own}\n\nPROTOCOL\n" if own.strip() else "PROTOCOL\n"
     native = ("-c", "developer_instructions=ignored: it is in what the probe read", "-m", "x")
     plan = composed(*native, known=known)
-    assert settings(replace(plan, argv=plan.argv[3:]))["developer_instructions"] == merged
+    assert settings(plan.replace(argv=plan.argv[3:]))["developer_instructions"] == merged
     assert sum("developer_instructions" in word for word in plan.argv) == 1
     headless = composed(*native, prompt="hello", known=known)
     assert headless.opening is not None
@@ -163,7 +162,7 @@ def test_a_persons_text_comes_before_the_protocol(own: str) -> None:
 @pytest.mark.requirement("R21", "run-22")
 @pytest.mark.parametrize("kib", [101, 1024])
 def test_a_text_that_is_too_long_for_an_argument_goes_by_the_pipe_or_is_refused(kib: int) -> None:
-    known = replace(TERMINAL, developer_instructions="x" * 1024 * kib)
+    known = TERMINAL.replace(developer_instructions="x" * 1024 * kib)
     with pytest.raises(LaunchRefused) as caught:
         composed(known=known)
     assert caught.value.details["step"] == "plan"
@@ -190,6 +189,6 @@ def test_flags_that_the_app_server_does_not_take_become_settings_or_are_refused(
 def test_a_terminal_has_a_process_of_its_own_once() -> None:
     assert composed("--no-daemon").argv.count("--no-daemon") == 1
     assert composed().argv.count("--no-daemon") == 1
-    without = replace(TERMINAL, has_daemon=False)
+    without = TERMINAL.replace(has_daemon=False)
     assert "--no-daemon" not in composed("--no-daemon", known=without).argv
     assert composed("do this").argv[-1] == "do this"

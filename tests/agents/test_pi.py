@@ -1,7 +1,6 @@
 """Pi with memory: by tools where its release has them, by the command line where it has not."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -215,7 +214,7 @@ def test_a_turn_that_needs_no_history_asks_the_hub_nothing(
     session = begin(launcher, version)
     assert session.bound is not None
     with Listener(place.root / "silent.sock") as silent:
-        session.bound = replace(session.bound, hub=silent.path)
+        session.bound = session.bound.replace(hub=silent.path)
         assert turn(session, "please @play hello").answer == "hello"
         assert turn(session, "again @play hello").answer == "hello"
         assert silent.count == 0
@@ -236,7 +235,7 @@ def test_a_text_that_is_too_long_for_an_argument_goes_by_file(
     # An older text may be longer than today's.
     session = begin(launcher, version)
     assert session.bound is not None
-    session.bound = replace(session.bound, text=own)
+    session.bound = session.bound.replace(text=own)
     assert turn(session, "please @play hello").answer == "hello"
     assert own in system(model.asked[1])
 

@@ -1,7 +1,6 @@
 """What Pi's adapter makes of a start, without starting anything."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,13 +43,13 @@ def texts(plan: LaunchPlan) -> list[str]:
 def test_a_bound_start_with_tools_has_text_and_an_extension_of_the_run() -> None:
     plan = pi.compose(PLAN, BOUND, start(prompt="hello"))
     assert plan.argv == (
-        "/bin/pi", "--append-system-prompt", BOUND.text, "-e", "/runs/1/amux-server.js",
+        "/bin/pi", "--append-system-prompt", BOUND.text, "-e", "/runs/1/amux-server.cjs",
         "--session-id", ID, "-p", "--mode", "json",
     )  # fmt: skip
     assert plan.stdin == "hello"
     assert plan.environment == {**PLAN.environment, **BOUND.environment}
-    script = plan.files["/runs/1/amux-server.js"]
-    assert script.startswith('export default (pi) => pi.registerMcpServer("amux", {')
+    script = plan.files["/runs/1/amux-server.cjs"]
+    assert script.startswith('module.exports = (pi) => pi.registerMcpServer("amux", {')
     entry = json.loads(script[script.index("{") : script.rindex("}") + 1])
     assert entry["exposure"] == "direct"
     assert [entry["command"], *entry["args"]] == ["/opt/amux", "mcp", "--tools", "memory"]
@@ -60,7 +59,7 @@ def test_a_bound_start_with_tools_has_text_and_an_extension_of_the_run() -> None
 
 @pytest.mark.requirement("R18")
 def test_a_bound_start_by_the_command_line_has_its_text_alone() -> None:
-    plan = pi.compose(PLAN, replace(BOUND, form="cli"), start(version="0.73.1"))
+    plan = pi.compose(PLAN, BOUND.replace(form="cli"), start(version="0.73.1"))
     assert plan.argv == ("/bin/pi", "--append-system-prompt", BOUND.text)
     assert plan.files == {}
     assert plan.stdin is None
@@ -89,7 +88,7 @@ def test_an_id_is_given_only_to_a_release_that_is_known_to_take_one(
 ) -> None:
     for_whom = start(version=version)
     assert pi.takes_session_id(for_whom) is takes
-    plan = pi.compose(PLAN, replace(BOUND, form="cli"), for_whom)
+    plan = pi.compose(PLAN, BOUND.replace(form="cli"), for_whom)
     assert ("--session-id" in plan.argv) is takes
 
 
@@ -222,7 +221,7 @@ def test_everything_else_is_passed_on_before_ours(native: list[str]) -> None:
 @pytest.mark.requirement("R21", "run-22")
 @pytest.mark.parametrize("kib", [101, 1024])
 def test_a_long_text_goes_by_file(kib: int) -> None:
-    long = replace(BOUND, text="é" * (kib * 512))
+    long = BOUND.replace(text="é" * (kib * 512))
     plan = pi.compose(PLAN, long, start())
     assert texts(plan) == ["/runs/1/append.md"]
     assert plan.files["/runs/1/append.md"] == long.text

@@ -105,6 +105,13 @@ def test_package_files_are_only_a_docstring(name: str) -> None:
         assert len(tree(name).body) == 1
 
 
+@pytest.mark.parametrize("name", sorted(reached("amux/runtime/launch.py")))
+def test_an_agent_waits_for_no_dataclass(name: str) -> None:
+    """`amux run` has a tenth of a second in all; `core.value` says what a dataclass costs."""
+    slow = {"argparse", "asyncio", "dataclasses", "inspect", "pathlib", "tempfile"}
+    assert not slow & set(imported(SOURCE / name))
+
+
 @pytest.mark.parametrize("name", sorted(reached(*START_ROOTS)))
 def test_an_agents_start_imports_nothing_slow(name: str) -> None:
     assert not SLOW_TO_IMPORT & set(imported(SOURCE / name))

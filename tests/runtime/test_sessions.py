@@ -4,7 +4,6 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,34 +21,31 @@ ID = "s-0123456789ab"
 
 
 def state(session: str = ID, **more: Any) -> StartState:
-    return replace(
-        StartState(
-            session=session,
-            name="a 'name'",
-            agent="claude",
-            agent_id="claude-code",
-            agent_version="2.1.332",
-            amux="0.1.0",
-            outcome="bound",
-            reason="",
-            principal="local",
-            native="11111111-2222-4333-8444-555555555555",
-            binding="amux1:0011223344556677:global",
-            hub="/home/a/.amux/run/hub.sock",
-            protocol=Protocol(version=1, digest="ab" * 32, text="# Memory\n„ö“\n"),
-            form="mcp",
-            tools=("memory_get", "memory_search"),
-            table_version=2,
-            asks_writes=False,
-            verbs="read",
-            isolation="none",
-            via="",
-            native_args=("--model", "x", "a\nb"),
-            cwd="/home/a/work",
-            created="2026-11-30T12:00:00+00:00",
-        ),
-        **more,
-    )
+    return StartState(
+        session=session,
+        name="a 'name'",
+        agent="claude",
+        agent_id="claude-code",
+        agent_version="2.1.332",
+        amux="0.1.0",
+        outcome="bound",
+        reason="",
+        principal="local",
+        native="11111111-2222-4333-8444-555555555555",
+        binding="amux1:0011223344556677:global",
+        hub="/home/a/.amux/run/hub.sock",
+        protocol=Protocol(version=1, digest="ab" * 32, text="# Memory\n„ö“\n"),
+        form="mcp",
+        tools=("memory_get", "memory_search"),
+        table_version=2,
+        asks_writes=False,
+        verbs="read",
+        isolation="none",
+        via="",
+        native_args=("--model", "x", "a\nb"),
+        cwd="/home/a/work",
+        created="2026-11-30T12:00:00+00:00",
+    ).replace(**more)
 
 
 @pytest.fixture
@@ -137,7 +133,7 @@ def edited(value: object) -> object:
 
 
 @pytest.mark.requirement("R4")
-@pytest.mark.parametrize("name", [field.name for field in fields(StartState)])
+@pytest.mark.parametrize("name", tuple(state().fields()))
 def test_a_start_state_that_was_edited_is_refused(
     name: str, home: Path, sessions: Sessions
 ) -> None:

@@ -132,4 +132,4 @@ def begin(
 
 def with_text(session: Session, text: str) -> Session:
     """Give a session another protocol text, as an older release might have."""
-    return replace(session, bound=replace(session.bound, text=text))
+    return replace(session, bound=session.bound.replace(text=text))

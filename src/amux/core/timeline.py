@@ -8,12 +8,12 @@ Rule 3: a line is one JSON object with `at`, `run` and `kind` first; a reader pa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
 from amux.core import strict
 from amux.core.text import fit, to_json
+from amux.core.value import Value
 from amux.errors import InvalidArgument
 
 TEXT_MAX_BYTES = 64 * 1024  # of a prompt or an answer: a page of history, not an archive
@@ -32,16 +32,14 @@ _ARGUMENTS = (
 _ARGUMENT_MAX_BYTES = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """Something that happened in a run."""
 
     kind: Kind
     data: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
+class Logged(Value):
     """An event as a timeline holds it."""
 
     at: str
@@ -53,8 +51,8 @@ class Logged:
 def start(*, amux: str, agent: str, version: str, is_resumed: bool, is_headless: bool) -> Event:
     """Note that a run begins."""
     return Event(
-        "start",
-        {
+        kind="start",
+        data={
             "amux": amux,
             "agent": agent,
             "version": version,
@@ -66,22 +64,22 @@ def start(*, amux: str, agent: str, version: str, is_resumed: bool, is_headless:
 
 def binding(outcome: str, reason: str) -> Event:
     """Note the outcome of binding, and why."""
-    return Event("binding", {"outcome": outcome, "reason": reason})
+    return Event(kind="binding", data={"outcome": outcome, "reason": reason})
 
 
 def warning(text: str) -> Event:
     """Note what a person was warned of."""
-    return Event("warning", {"text": fit(text, TEXT_MAX_BYTES)})
+    return Event(kind="warning", data={"text": fit(text, TEXT_MAX_BYTES)})
 
 
 def prompt(text: str) -> Event:
     """Note what a headless turn was asked."""
-    return Event("prompt", _cut(text))
+    return Event(kind="prompt", data=_cut(text))
 
 
 def native(name: str) -> Event:
     """Note a native session of the agent."""
-    return Event("native", {"id": name})
+    return Event(kind="native", data={"id": name})
 
 
 def tool(name: str, outcome: str, arguments: object = None) -> Event:
@@ -93,17 +91,17 @@ def tool(name: str, outcome: str, arguments: object = None) -> Event:
             for key, value in arguments.items()
             if key in _ARGUMENTS and isinstance(value, str | int)
         }
-    return Event("tool", data)
+    return Event(kind="tool", data=data)
 
 
 def answer(text: str) -> Event:
     """Note what a headless turn was answered."""
-    return Event("answer", _cut(text))
+    return Event(kind="answer", data=_cut(text))
 
 
 def exit(status: int | None, reason: str = "") -> Event:  # noqa: A001 - the kind's name
     """Note how a run ended; no status where its process never began."""
-    return Event("exit", {"status": status, "reason": reason})
+    return Event(kind="exit", data={"status": status, "reason": reason})
 
 
 def line(event: Event, *, at: datetime, run: int) -> bytes:
@@ -123,7 +121,7 @@ def parse(text: bytes) -> Logged | None:
     at, run, kind = (found.pop(name, None) for name in ("at", "run", "kind"))
     if not isinstance(at, str) or not isinstance(run, int) or kind not in KINDS:
         return None
-    return Logged(at=at, run=run, event=Event(kind, found))
+    return Logged(at=at, run=run, event=Event(kind=kind, data=found))
 
 
 def _cut(text: str) -> dict[str, object]:

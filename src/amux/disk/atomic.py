@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count
 
 from amux.disk.tree import Folder, Handle, Root
@@ -171,26 +170,30 @@ class DirectorySyncs:
                 self._lines.pop(mark.key, None)
 
 
-@dataclass(slots=True)
 class _Line:
     """The writers of one directory."""
 
-    turn: threading.Condition = field(default_factory=threading.Condition)
-    waiting: int = 0
-    issued: int = 0
-    synced: int = 0
-    is_running: bool = False
-    failure: OSError | None = None
+    __slots__ = ("failure", "is_running", "issued", "synced", "turn", "waiting")
+
+    def __init__(self) -> None:
+        self.turn = threading.Condition()
+        self.waiting = 0
+        self.issued = 0
+        self.synced = 0
+        self.is_running = False
+        self.failure: OSError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """The place of one change in the line of its directory."""
 
-    folder: Handle
-    key: tuple[int, int]
-    line: _Line
-    number: int
+    __slots__ = ("folder", "key", "line", "number")
+
+    def __init__(self, *, folder: Handle, key: tuple[int, int], line: _Line, number: int) -> None:
+        self.folder = folder
+        self.key = key
+        self.line = line
+        self.number = number
 
 
 def _settle(mark: Mark) -> None:

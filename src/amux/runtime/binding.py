@@ -10,10 +10,10 @@ Rule 3: the credential lives as long as its run: renewed while the process lives
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from amux.client import Client
+from amux.core.value import Value
 from amux.errors import AmuxError, Code, MemoryDisabled, OutcomeUnknown, Unavailable
 from amux.runtime import process, reach
 from amux.runtime.context import Context
@@ -27,8 +27,7 @@ LOOK_SECONDS = 60.0  # a machine that slept has missed a renewal that the wall c
 _NOBODY = ("FileNotFoundError", "ConnectionRefusedError")  # what `connect` fails with then
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IsBound:
+class IsBound(Value):
     """Memory is on, and the identity good."""
 
     binding: str
@@ -44,8 +43,7 @@ class IsBound:
         return "bound"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IsOff:
+class IsOff(Value):
     """No memory is wanted: the system's switch, the caller, or an agent that has no means."""
 
     cause: str
@@ -57,8 +55,7 @@ class IsOff:
         return "off"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HasFailed:
+class HasFailed(Value):
     """Memory may be wanted, and the Hub could not be asked, or refused."""
 
     cause: str

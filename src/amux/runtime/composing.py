@@ -8,9 +8,9 @@ Rule 3: what a session was given by whoever started it is not passed on to those
 
 import pkgutil
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from amux.core import home
+from amux.core.value import Value
 from amux.disk import named
 from amux.errors import AmuxError, Internal, LaunchRefused
 from amux.runtime import adapters, probe, process, protocol
@@ -26,8 +26,7 @@ READ_MAX_BYTES = 4 * 1024 * 1024  # of a person's file that an adapter merges
 OF_A_SESSION = ("AMUX_MEMORY_BINDING", "AMUX_HUB", "AMUX_CREDENTIAL_FILE", "AMUX_CA_FILE")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class Tools(Value):
     """The tools that a new session is given."""
 
     names: tuple[str, ...]
@@ -35,8 +34,7 @@ class Tools:
     """Of the table that they are from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Composed:
+class Composed(Value):
     """A plan, and the start state that it was made for."""
 
     plan: LaunchPlan
@@ -107,7 +105,7 @@ def with_tools(state: StartState, tools: Tools) -> StartState:
     """Give a resumed session tools that can be served: its own, if they still are (R6)."""
     if state.tools is None or set(state.tools) <= set(tools.names):
         return state
-    return replace(state, tools=tools.names, table_version=tools.version)
+    return state.replace(tools=tools.names, table_version=tools.version)
 
 
 def _start(
@@ -129,15 +127,15 @@ def _new(
 ) -> tuple[StartState, Start]:
     """Choose what a new session will keep: its native id, and if it is bound text and tools."""
     if adapters.takes_session_id(agent.name, start):
-        start = replace(start, session_id=_uuid(ctx.random_bytes(16)))
-    state = replace(state, native=start.session_id)
+        start = start.replace(session_id=_uuid(ctx.random_bytes(16)))
+    state = state.replace(native=start.session_id)
     if not state.is_bound:
         return state, start
     form: Form = adapters.form(agent.name, plan, start)
     text = Protocol(
         version=protocol.VERSION, digest=protocol.digest(form), text=protocol.text(form)
     )
-    state = replace(state, protocol=text, form=form, tools=tools.names, table_version=tools.version)
+    state = state.replace(protocol=text, form=form, tools=tools.names, table_version=tools.version)
     return state, start
 
 
@@ -186,7 +184,7 @@ def _by_sdk(agent: Agent, plan: LaunchPlan) -> LaunchPlan:
             step="sidecar",
             cause="not_found",
         )
-    return replace(plan, argv=(python, *plan.argv))
+    return plan.replace(argv=(python, *plan.argv))
 
 
 def _script() -> str:

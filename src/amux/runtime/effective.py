@@ -5,8 +5,8 @@ Rule 2: of a person's servers the places and names are read, never the values of
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.errors import LaunchRefused
 from amux.runtime.appserver import AppServer, Refused, table, tables
 
@@ -15,8 +15,7 @@ OFF = ("features.memories", "memories.use_memories", "memories.generate_memories
 ALIAS = "features.memory_tool"  # an older name of the first; where it is true it wins
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Value):
     """A server named `amux` in somebody's configuration file; never the values of its names."""
 
     place: str
@@ -28,8 +27,7 @@ class Entry:
     """Tools that it says something about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effective:
+class Effective(Value):
     """What Codex goes by, as it says itself."""
 
     on: tuple[str, ...] = ()

@@ -9,8 +9,8 @@ Rule 3: a program is found as a shell finds it, before anything else happens.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from amux.core.value import Value
 from amux.disk import named
 from amux.errors import InvalidArgument, LaunchRefused
 
@@ -22,8 +22,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _KEYS = ("executable", "sdk_python")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Value):
     """One agent that can be started."""
 
     name: str
@@ -89,8 +88,7 @@ def known(home: str) -> dict[str, Agent]:
                 raise _refused(f"{name}.{key}", "known are " + ", ".join(_KEYS))
             if not isinstance(value, str) or not value or "\0" in value:
                 raise _refused(f"{name}.{key}", "write a string in quotes")
-        agents[name] = replace(
-            base,
+        agents[name] = base.replace(
             program=table.get("executable", base.program),
             sdk_python=table.get("sdk_python", ""),
         )

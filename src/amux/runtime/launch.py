@@ -12,11 +12,11 @@ Rule 4: nothing of a person's configuration is changed, and nothing written wher
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from amux import __version__
+from amux.core.value import Value
 from amux.disk import named
 from amux.errors import (
     AmuxError,
@@ -41,8 +41,7 @@ Tell: TypeAlias = Callable[[str], None]
 UNSUPPORTED = "unsupported_agent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What a person asked to be started."""
 
     agent: str
@@ -71,7 +70,7 @@ def start(ctx: Context, asked: Asked, tools: Tools, tell: Tell) -> Done:
             state = _state(ctx, asked, agent, outcome, session=session, cwd=cwd)
             programs = Programs(ctx.config.home)
             environment = composing.environment(ctx, state)
-            state = replace(state, agent_version=programs.version(program, environment, cwd))
+            state = state.replace(agent_version=programs.version(program, environment, cwd))
             with _step("plan"):
                 made = composing.compose(
                     ctx, state, agent, program, programs, version=state.agent_version,
@@ -123,8 +122,8 @@ def dry_run(ctx: Context, asked: Asked, tools: Tools) -> dict[str, object]:
     """Say what would be started if memory is on; binds, starts and writes nothing."""
     agent, program, cwd = _found(ctx, asked)
     programs = Programs(ctx.config.home)
-    state = imagined(ctx, replace(asked, cwd=cwd), agent)
-    state = replace(state, agent_version=programs.known_version(program) or "")
+    state = imagined(ctx, asked.replace(cwd=cwd), agent)
+    state = state.replace(agent_version=programs.known_version(program) or "")
     made = composing.compose(
         ctx, state, agent, program, programs, version=state.agent_version,
         prompt=asked.prompt, resume=None, tools=tools, is_dry=True,

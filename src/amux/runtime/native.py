@@ -7,8 +7,9 @@ Rule 3: reading refuses nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from amux.core.value import Value
 
 
 class Takes(Enum):
@@ -23,8 +24,7 @@ class Takes(Enum):
     """At least one, and all up to the next flag."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Value):
     """One flag with its values, or one word that belongs to none (then `flag` is empty)."""
 
     flag: str

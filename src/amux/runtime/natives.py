@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from amux.disk import named, opened
 from amux.runtime import adapters, heard
@@ -23,17 +22,17 @@ HEAD_MAX_BYTES = 64 * 1024
 _ROLLOUT = re.compile(r"/rollout-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$")
 
 
-@dataclass(slots=True)
 class Watch:
     """The native sessions of one run in a terminal."""
 
-    agent: str
-    plan: LaunchPlan
-    note: Callable[[str], None]
-    """Told of each once, as soon as it is seen: a launcher may be killed."""
-    _pids: list[int] = field(default_factory=list)
-    _found: list[str] = field(default_factory=list)
-    _before: frozenset[str] = frozenset()
+    def __init__(self, agent: str, plan: LaunchPlan, note: Callable[[str], None]) -> None:
+        self.agent = agent
+        self.plan = plan
+        self.note = note
+        """Told of each once, as soon as it is seen: a launcher may be killed."""
+        self._pids: list[int] = []
+        self._found: list[str] = []
+        self._before: frozenset[str] = frozenset()
 
     def started(self, pid: int) -> None:
         """Say which process it is."""

@@ -7,15 +7,15 @@ Rule 4: adapters are functions `plan -> plan`; they add, and refuse what they mu
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+
+from amux.core.value import NOTHING, Value
 
 Form: TypeAlias = Literal["mcp", "cli"]
 ARGUMENT_MAX_BYTES = 100 * 1024  # the kernel stops at 128 KiB an argument; over this, by file (R21)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Bound(Value):
     """What a bound session is given: how to reach the Hub, and the text (R20)."""
 
     session: str
@@ -55,8 +55,7 @@ class Bound:
         return names | ({"AMUX_CA_FILE": self.ca_file} if self.ca_file else {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Value):
     """How a headless turn begins in an agent that is spoken with, and not just started (R14)."""
 
     cwd: str
@@ -69,14 +68,13 @@ class Opening:
     prompt: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchPlan:
+class LaunchPlan(Value):
     """One process to start."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     cwd: str
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = NOTHING
     """Path in the run's own directory, absolute -> text; made 0600 before the start."""
     stdin: str | None = None
     """What is typed for it: a headless prompt is in nobody's list of processes. None: a terminal.
@@ -87,32 +85,32 @@ class LaunchPlan:
 
     def with_argv(self, *words: str) -> "LaunchPlan":
         """Add words at the end of the command line, where later flags win."""
-        return replace(self, argv=(*self.argv, *words))
+        return self.replace(argv=(*self.argv, *words))
 
     def with_environment(self, names: Mapping[str, str]) -> "LaunchPlan":
         """Set names; one that was there is replaced, never doubled."""
-        return replace(self, environment={**self.environment, **names})
+        return self.replace(environment={**self.environment, **names})
 
     def without_environment(self, *names: str) -> "LaunchPlan":
         """Take names away."""
         kept = {name: value for name, value in self.environment.items() if name not in names}
-        return replace(self, environment=kept)
+        return self.replace(environment=kept)
 
     def with_file(self, path: str, text: str) -> "LaunchPlan":
         """Add a file of the run."""
-        return replace(self, files={**self.files, path: text})
+        return self.replace(files={**self.files, path: text})
 
     def with_stdin(self, text: str) -> "LaunchPlan":
         """Say what is written to its standard input, which then ends."""
-        return replace(self, stdin=text)
+        return self.replace(stdin=text)
 
     def with_opening(self, opening: Opening) -> "LaunchPlan":
         """Say how the conversation with it begins."""
-        return replace(self, opening=opening)
+        return self.replace(opening=opening)
 
     def with_warning(self, text: str) -> "LaunchPlan":
         """Add something that a person should know."""
-        return replace(self, warnings=(*self.warnings, text))
+        return self.replace(warnings=(*self.warnings, text))
 
     def shown(self) -> dict[str, object]:
         """Give what `--dry-run` prints: the names of the environment, and the names of files."""
@@ -125,8 +123,7 @@ class LaunchPlan:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Value):
     """How one start of an agent is asked for; the same for a bound session and an unbound one."""
 
     native: tuple[str, ...]
@@ -141,7 +138,7 @@ class Start:
     """The native id of the session that is continued."""
     prompt: str | None = None
     """One headless turn; None: the agent's own terminal interface."""
-    read: Callable[[str], str | None] = field(default=lambda _: None)
+    read: Callable[[str], str | None] = lambda _: None
     """Gives the text of a person's file, beneath the plan's cwd if relative; None: cannot be read.
     """
 

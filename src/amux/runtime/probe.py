@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
 
 from amux.disk import named
 from amux.runtime import conversation, effective, process
@@ -34,12 +33,12 @@ def codex_effective(plan: LaunchPlan, bound: Bound, start: Start, programs: Prog
     """
     asked = codex.probe(plan, bound, start, Effective())
     # Which session it is makes no difference to what is in force.
-    nameless = replace(bound, session="", binding="", hub="", credential_file="", ca_file="")
+    nameless = bound.replace(session="", binding="", hub="", credential_file="", ca_file="")
     key = _key(codex.probe(plan, nameless, start, Effective()))
     known = _from_plain(programs.look(key))
     if known is None:
         known = _asked(plan, bound, start, asked)
-        programs.keep(key, asdict(known))
+        programs.keep(key, known.plain())
     return known
 
 
@@ -57,7 +56,7 @@ def codex_threads(plan: LaunchPlan, since: float) -> list[str]:
 
 
 def _bare(plan: LaunchPlan) -> LaunchPlan:
-    return replace(plan, argv=plan.argv[:1])
+    return plan.replace(argv=plan.argv[:1])
 
 
 def _asked(plan: LaunchPlan, bound: Bound, start: Start, asked: LaunchPlan) -> Effective:

@@ -9,11 +9,11 @@ Rule 3: a record says all that a resume needs: what is then in force changes not
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from types import NoneType
 
 from amux.core import strict
 from amux.core.text import to_json
+from amux.core.value import Value
 from amux.errors import Corrupt, InvalidArgument, UpgradeRequired
 
 FORMAT = 1  # grows with every change of what a record holds
@@ -25,8 +25,7 @@ _NATIVE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class Protocol(Value):
     """The text that a session was given."""
 
     version: int
@@ -34,8 +33,7 @@ class Protocol:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartState:
+class StartState(Value):
     """What a session was started with; never changed."""
 
     session: str
@@ -76,8 +74,7 @@ class StartState:
         return self.binding is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Value):
     """A session as it is kept."""
 
     start: StartState
@@ -94,15 +91,15 @@ class Record:
         """Note a native session; one that is known stays where it stands."""
         if name in self.natives or not _NATIVE.fullmatch(name):
             return self
-        return replace(self, natives=(*self.natives, name))
+        return self.replace(natives=(*self.natives, name))
 
     def with_note(self, text: str) -> "Record":
         """Note something that a person should know."""
-        return self if text in self.notes else replace(self, notes=(*self.notes, text))
+        return self if text in self.notes else self.replace(notes=(*self.notes, text))
 
     def with_run(self) -> "Record":
         """Count one more run."""
-        return replace(self, runs=self.runs + 1)
+        return self.replace(runs=self.runs + 1)
 
 
 def is_id(text: str) -> bool:
@@ -134,7 +131,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 def spelled(record: Record) -> bytes:
     """Give the saved form of a record."""
-    start = asdict(record.start)
+    start = record.start.plain()
     found = {
         "format": FORMAT,
         "start": start,

@@ -8,13 +8,13 @@ Rule 3: whatever happens, the process is gone when this returns, what only it ne
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from amux import __version__
 from amux.core import timeline
 from amux.core.timeline import Event
+from amux.core.value import Value
 from amux.errors import AmuxError, LaunchRefused, NotSaved
 from amux.runtime import adapters, binding, conversation, probe, process, terminal
 from amux.runtime.appserver import AppServer
@@ -35,8 +35,7 @@ FAILURE_MAX_CHARACTERS = 500  # of an agent's own words
 _ASKED_FOR = ("asked",)  # who asked for no memory need not be told that there is none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Value):
     """How a run ended."""
 
     session: str = ""
@@ -47,16 +46,24 @@ class Done:
     """What went wrong in a headless turn, in the agent's words."""
 
 
-@dataclass(slots=True, kw_only=True)
 class Run:
     """One run, while it goes on."""
 
-    ctx: Context
-    sessions: Sessions
-    record: Record
-    tell: Callable[[str], None]
-    is_resumed: bool = False
-    _warnings: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        *,
+        ctx: Context,
+        sessions: Sessions,
+        record: Record,
+        tell: Callable[[str], None],
+        is_resumed: bool = False,
+    ) -> None:
+        self.ctx = ctx
+        self.sessions = sessions
+        self.record = record
+        self.tell = tell
+        self.is_resumed = is_resumed
+        self._warnings: list[str] = []
 
     @property
     def session(self) -> str:

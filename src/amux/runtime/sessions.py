@@ -9,11 +9,11 @@ Rule 4: what only a live run needs, its credential above all, is removed when it
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from amux.core import home, timeline
 from amux.core.timeline import Event, Logged
+from amux.core.value import Value
 from amux.disk import atomic, named
 from amux.disk.lock import Holder
 from amux.disk.tree import Root
@@ -26,8 +26,7 @@ TIMELINE_MAX_BYTES = 64 * 1024 * 1024
 PREFIX_MIN_CHARACTERS = 4  # of an id that is given short
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(Value):
     """A record that cannot be used, and why."""
 
     session: str

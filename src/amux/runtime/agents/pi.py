@@ -25,7 +25,7 @@ SERVER = "amux"
 APPEND = "--append-system-prompt"
 APPEND_FILE = "APPEND_SYSTEM.md"
 TEXT_FILE = "append.md"
-EXTENSION_FILE = "amux-server.js"
+EXTENSION_FILE = "amux-server.cjs"
 HEADLESS = ("-p", "--mode", "json")
 MCP_SINCE = (0, 99)  # registerMcpServer
 SESSION_ID_SINCE = (0, 76)
@@ -185,7 +185,8 @@ def _extension(bound: Bound) -> str:
         "exposure": "direct",
     }
     spelled = json.dumps(entry, ensure_ascii=True)
-    return f'export default (pi) => pi.registerMcpServer("{SERVER}", {spelled});\n'
+    # CommonJS: a module of the newer kind is compiled by Pi first, 100 ms for each new file.
+    return f'module.exports = (pi) => pi.registerMcpServer("{SERVER}", {spelled});\n'
 
 
 def _asked(plan: LaunchPlan, start: Start) -> LaunchPlan:
