@@ -8,7 +8,6 @@ Rule 3: a command without a running Hub works through the same service, under th
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -16,7 +15,7 @@ from amux import __version__
 from amux.client import Answer
 from amux.config import Config
 from amux.core import home
-from amux.core.identity import Caller, hub_id_of
+from amux.core.identity import ROOT_UID, Caller, hub_id_of
 from amux.core.text import to_json
 from amux.disk import lock, tree
 from amux.disk.trail import Trail
@@ -33,8 +32,8 @@ from amux.hub.service import Hub
 from amux.hub.sessions import Sessions
 from amux.memory.files import Files
 from amux.memory.service import Memory
+from amux.threads import Threads
 
-AUDIT_THREADS = 2  # one fsync of the trail on its way, and the next one gathering
 # What amux can do on Linux and not elsewhere (M10).
 MISSING = {"darwin": ("notifications of changed files", "linux-dac launches")}
 Clock = Callable[[], float]
@@ -104,8 +103,9 @@ def hub(
         reserve_bytes=audit.RESERVE_BYTES,
     )
     store = Files(os.path.join(config.home, home.MEMORY_DIR), clock=clock, on_failure=fail)
-    with ThreadPoolExecutor(AUDIT_THREADS, thread_name_prefix="audit") as threads:
-        kept = audit.Audit(trail, now=now, threads=threads)
+    # One thread: while it syncs the trail, what comes gathers for the next time.
+    with Threads(1, name="audit") as threads:
+        kept = audit.Audit(trail, now=now, run=threads.run)
         gate = Gate(access=access, rates=Rates(), audit=kept, clock=clock)
         administration = Administration(
             about=About(
@@ -162,6 +162,7 @@ class Offline:
         """Make one call in process; `busy` where a Hub holds the root after all."""
         caller = Caller(uid=os.geteuid(), surface="cli")
         with (
+            _as_owner(self._config.home),
             owned(self._config) as root,
             hub(
                 self._config,
@@ -182,6 +183,22 @@ class Offline:
         if name == "status":
             found["pid"] = None
         return Answer(to_json(found).decode("utf-8"), __version__)
+
+
+@contextmanager
+def _as_owner(path: str) -> Iterator[None]:
+    """Act, as uid 0, for the owner of a home: what is made there is to be the owner's own."""
+    uid, gid = os.geteuid(), os.getegid()
+    owner = os.stat(path) if uid == ROOT_UID and os.path.isdir(path) else None
+    if owner is not None:
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        if owner is not None:
+            os.seteuid(uid)
+            os.setegid(gid)
 
 
 def _no() -> None:

@@ -13,7 +13,6 @@ import socket
 import sys
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -33,6 +32,7 @@ from amux.hub.service import Hub
 from amux.listeners import Listener
 from amux.surface import rpc
 from amux.surface.deferred import Deferred, Face
+from amux.threads import Threads
 
 WRITERS = 32  # threads: each mostly waits for the disk
 DRAIN_SECONDS = 3  # a stop waits so long for answers on their way
@@ -69,14 +69,14 @@ def serve(
                 fail=server.fail,
             ) as hub,
             _shared(config, root, hub) as shared,
-            ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as threads,
+            Threads(WRITERS, name="write") as threads,
         ):
             atomic.replace(root, f"{home.RUN_DIR}/{home.PID_FILE}", b"%d\n" % os.getpid())
             _log_to(config if is_background else None)
             _LOG.info("hub %d serves %s", os.getpid(), config.home)
             hub.administration.reach["listen"] = list(network.listen)
             _log_reach(hub)
-            handlers = rpc.Calls(hub, threads).handlers()
+            handlers = rpc.Calls(hub, threads.run).handlers()
 
             def mcp() -> Face:
                 face: Face = late("mcp_http").Endpoint(
@@ -131,6 +131,8 @@ class _Server:
                 lifespan="off",
                 access_log=False,
                 log_config=None,
+                # Else a header could say who the peer is: `X-Forwarded-For: unix` would be uid 0.
+                proxy_headers=False,
                 server_header=False,
                 date_header=False,
                 timeout_graceful_shutdown=DRAIN_SECONDS,

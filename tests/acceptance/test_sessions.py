@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.faces import ABSENT, Faces, Mcp, faces_of
 from tests.support.hub import RunningHub
-from tests.support.mcp_lines import McpProcess
 
 OLD, NEW = "prefers-tabs-marker", "prefers-spaces-marker"
 TEXTS = {
@@ -30,17 +29,11 @@ def copies(top: Path, marker: str) -> list[str]:
     return sorted(found)
 
 
-def agent(home: Path) -> Mcp:
-    process = McpProcess(home)
-    process.initialize()
-    return Mcp(process)
-
-
 @pytest.mark.slow
 @pytest.mark.requirement("row-14", "M22", "M26", "M27", "bug-30", "bug-4")
 def test_a_preference_is_corrected_and_forgotten_everywhere_by_two_agents(faces: Faces) -> None:
     home = faces.hub.home
-    with agent(home).process as one, agent(home).process as two:
+    with faces.mcp_process() as one, faces.mcp_process() as two:
         first, second = Mcp(one), Mcp(two)
         for path, text in TEXTS.items():
             first.upsert(path, text.format(OLD)).answer  # noqa: B018

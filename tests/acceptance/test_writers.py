@@ -13,7 +13,6 @@ from amux.core import revision
 from tests.support.faces import ABSENT, Face, Faces, Mcp, Rpc
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.hub import RunningHub
-from tests.support.mcp_lines import McpProcess
 
 ROUNDS = 200
 LINES = 200  # of each client, in one document
@@ -27,8 +26,7 @@ def mcps(faces: Faces, stack: ExitStack, count: int) -> list[Mcp]:
     """Start more `amux mcp` processes."""
     found = []
     for _ in range(count):
-        process = stack.enter_context(McpProcess(faces.hub.home, "--tools=memory"))
-        process.initialize()
+        process = stack.enter_context(faces.mcp_process("--tools=memory"))
         found.append(Mcp(process))
     return found
 
@@ -246,7 +244,7 @@ def test_nothing_that_anybody_read_is_undone_by_a_crash(faulty: Faces, disk: Fau
 def test_sixteen_writers_share_the_wait_for_a_slow_disk(faulty: Faces, disk: FaultyDisk) -> None:
     """Many more writes than one fsync pair at a time; how many more, `make bench` measures.
 
-    There it is at least six times; here other tests run on the same cores.
+    There it is at least six times. Here other tests run on the same cores, and the writers too.
     """
     hub = faulty.hub
     seconds = 2.0
@@ -267,4 +265,4 @@ def test_sixteen_writers_share_the_wait_for_a_slow_disk(faulty: Faces, disk: Fau
     disk.set(f"delay {FSYNC_DELAY}")
     one_pair_at_a_time = rate(1)
     assert one_pair_at_a_time <= 1 / (2 * FSYNC_DELAY)
-    assert rate(WRITERS) >= 3 * one_pair_at_a_time
+    assert any(rate(WRITERS) >= 4 * one_pair_at_a_time for _ in range(3))

@@ -82,16 +82,15 @@ def test_what_is_no_ordinary_file_is_named_and_not_read(root: Root, tmp_path: Pa
 def test_a_file_replaced_while_it_is_read_is_the_old_one_or_the_new_one(
     root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_open = os.open
+    real_open = Root._open
 
-    def replaced_after(name: str, *args: int, **kwargs: int) -> int:
-        fd = real_open(name, *args, **kwargs)
-        if name == "f.md":
-            (tmp_path / "new").write_bytes(b"new")
-            (tmp_path / "new").rename(tmp_path / "root/sub/f.md")
+    def replaced_after(root: Root, path: str, flags: int) -> int:
+        fd = real_open(root, path, flags)
+        (tmp_path / "new").write_bytes(b"new")
+        (tmp_path / "new").rename(tmp_path / "root" / path)
         return fd
 
-    monkeypatch.setattr(os, "open", replaced_after)
+    monkeypatch.setattr(Root, "_open", replaced_after)
     assert root.read("sub/f.md", max_bytes=100) == b"inside"
     monkeypatch.undo()
     assert root.read("sub/f.md", max_bytes=100) == b"new"
@@ -122,8 +121,8 @@ def test_a_mount_beneath_is_not_entered(root: Root) -> None:
 def test_a_kernel_without_openat2_is_served_step_by_step(
     root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    def refuse(base: int, path: str) -> int:
-        raise OSError(number, "not here", path, None, base)
+    def refuse(base: int, path: str, flags: int) -> int:
+        raise OSError(number, "not here", path, flags, base)
 
     monkeypatch.setattr(tree, "_openat2", refuse)
     (tmp_path / "root" / "link").symlink_to(tmp_path / "root-evil")

@@ -4,7 +4,6 @@ Each attack is made in two worlds, with alice and without. What bob sees must be
 """
 
 import json
-import os
 import random
 import shutil
 import statistics
@@ -20,10 +19,7 @@ from tests.hostile import faces
 from tests.hostile.faces import FACES, called_at_mcp, in_both
 from tests.hostile.worlds import KNOWN, MARKER, Loot, World, minted
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("as_root")]
 ATTEMPTS_MIN = {
     "owners_socket": 900, "tcp": 900, "shared_socket": 300, "mcp_stdio": 300, "mcp_http": 300,
     "cli": 80,

@@ -71,6 +71,7 @@ def test_the_outcome_is_the_code_and_claims_no_revision_that_was_not_written(hub
             raise raised
         outcome = lines_of(audit)[-1]
         assert (outcome["outcome"], outcome.get("after")) == (code, None)
+        assert not audit._trail._syncs._lines  # nobody waits for its announcement any more
 
 
 @pytest.mark.requirement("M73")

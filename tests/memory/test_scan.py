@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from amux.core import revision
 from amux.core.path import PathPrefix
 from amux.core.text import to_json
-from amux.memory import limits, scan
+from amux.memory import limits, scan, windows
 from amux.memory.fold import fold
 from amux.memory.pace import Steps
 from amux.memory.scan import Scan
@@ -28,8 +28,8 @@ EVERYWHERE = PathPrefix("")
 def matcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run each test with both matchers; windows of 64 bytes make short texts long."""
     if request.param == "plain":
-        monkeypatch.setattr(scan, "find", bytes.find)
-        monkeypatch.setattr(scan, "_BLOCK", 64)
+        monkeypatch.setattr(windows, "Str", None)
+        monkeypatch.setattr(windows, "BLOCK", 64)
     return str(request.param)
 
 
@@ -505,8 +505,8 @@ def test_searches_between_each_others_steps_see_all_that_was_there_when_they_beg
 def test_without_the_fast_matcher_the_plain_one_stands_in() -> None:
     code = (
         "import sys; sys.modules['stringzilla'] = None\n"
-        "from amux.memory import scan\n"
-        "assert scan.find is bytes.find and scan._BLOCK == 8192"
+        "from amux.memory import windows\n"
+        "assert windows.Str is None and windows.BLOCK == 8192"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
@@ -530,7 +530,7 @@ def steps_of(search: Scan, query: str) -> tuple[Found, list[float]]:
 def test_steps_are_short_also_for_texts_and_terms_made_to_be_slow(
     query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "_BLOCK", 8192 if scan.find is bytes.find else 32_768)
+    monkeypatch.setattr(windows, "BLOCK", 8192 if windows.Str is None else 32_768)
     documents = full_scope(4, documents=256) | {
         f"slow/{number}.md": b"ab" * 32_000 for number in range(16)
     }
@@ -547,7 +547,7 @@ def test_steps_are_short_also_for_texts_and_terms_made_to_be_slow(
 def test_a_full_scope_is_searched_whole_within_the_deadline(
     matcher: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "_BLOCK", 8192 if matcher == "plain" else 32_768)
+    monkeypatch.setattr(windows, "BLOCK", 8192 if matcher == "plain" else 32_768)
     search = Scan(FakeView(full_scope(16)), clock=time.monotonic)
     while ask(search, "cold").incomplete:
         pass

@@ -10,6 +10,7 @@ from amux.errors import Code, InvalidArgument, LimitExceeded
 from amux.memory import limits
 from amux.memory.search import Found, Hit, Query, TermCount, rank, share
 from amux.memory.snippet import Place, lines, settle, snippet
+from amux.memory.title import title
 
 
 def needles(text: str) -> list[str]:
@@ -266,4 +267,4 @@ def test_the_best_line_of_a_long_document_is_found_behind_many_worse_ones() -> N
 def test_a_hit_by_path_or_title_alone_starts_at_the_title(
     text: str, line: int, needles: list[bytes], place: Place
 ) -> None:
-    assert settle(text.encode(), text.lower().encode(), line, needles) == place
+    assert settle(title(text.encode()), text.lower().encode(), line, needles) == place

@@ -1,135 +1,16 @@
 """Three machines in one: a Hub behind TLS in one network namespace, clients in two others."""
 
-import contextlib
 import json
-import os
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.authority import Authority
 from tests.support.hub import RunningHub
-from tests.support.network import configure, person, token_file
+from tests.support.machines import AMUX, PORT, Far, Machines, ip
+from tests.support.network import configure
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network namespaces"),
-]
-PORT = 8484
-AMUX = [sys.executable, "-m", "amux"]
-
-
-class Machines:
-    """A Hub at 10.209.0.1 and two clients, each in a namespace of its own; the links end there."""
-
-    def __init__(self) -> None:
-        tag = f"amux{os.getpid()}"
-        self.hub, self.clients = f"{tag}h", (f"{tag}a", f"{tag}b")
-        self._links = f"v{os.getpid()}"
-
-    def __enter__(self) -> "Machines":
-        for name in (self.hub, *self.clients):
-            _ip("netns", "add", name)
-            _ip("-n", name, "link", "set", "lo", "up")
-        for number, name in enumerate(self.clients):
-            # Each link is made inside the namespaces: this machine itself gets no address.
-            one, other = f"{self._links}{number}", f"{self._links}{number}p"
-            _ip("-n", self.hub, "link", "add", one, "type", "veth", "peer", other, "netns", name)
-            for side, link, host in ((self.hub, one, 1), (name, other, 2)):
-                _ip("-n", side, "address", "add", f"10.209.{number}.{host}/24", "dev", link)
-                _ip("-n", side, "link", "set", link, "up")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in (self.hub, *self.clients):
-            with contextlib.suppress(subprocess.CalledProcessError):
-                _ip("netns", "delete", name)
-
-
-class Client:
-    """The command line of one machine."""
-
-    def __init__(self, namespace: str, home: Path) -> None:
-        self.namespace = namespace
-        self.here = RunningHub(home)
-        del self.here.environment["AMUX_NO_AUTOSTART"]
-
-    def run(self, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            ["ip", "netns", "exec", self.namespace, *AMUX, *words],
-            input=stdin,
-            capture_output=True,
-            env=self.here.environment,
-            timeout=60,
-            check=False,
-        )
-
-    def answer(self, *words: str, stdin: bytes = b"") -> dict[str, object]:
-        done = self.run(*words, stdin=stdin)
-        assert done.returncode == 0, done.stderr
-        found: dict[str, object] = json.loads(done.stdout)
-        return found
-
-    def code(self, *words: str, stdin: bytes = b"") -> str:
-        done = self.run(*words, stdin=stdin)
-        assert done.returncode != 0, done.stdout
-        return str(json.loads(done.stderr.splitlines()[-1])["error"]["code"])
-
-
-class Far:
-    """The Hub and its two clients."""
-
-    def __init__(self, hub: RunningHub, clients: tuple[Client, Client]) -> None:
-        self.hub = hub
-        self.clients = clients
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
-
-
-@pytest.fixture(scope="module")
-def machines() -> Iterator[Machines]:
-    made = Machines()
-    try:
-        with made:
-            yield made
-    except (subprocess.CalledProcessError, FileNotFoundError):
-        made.__exit__()
-        pytest.skip("network namespaces cannot be made here")
-
-
-@pytest.fixture
-def far(machines: Machines, folder: Path) -> Iterator[Far]:
-    authority = Authority(folder)
-    cert, key = authority.issue("hub.example", "10.209.0.1", "10.209.1.1")
-    configure(
-        folder / "hub",
-        listen=f"0.0.0.0:{PORT}",
-        tls_cert=str(cert),
-        tls_key=str(key),
-        names=["10.209.0.1", "10.209.1.1"],
-    )
-    hub = RunningHub(folder / "hub").enable()
-    try:
-        hub.start(launcher=["ip", "netns", "exec", machines.hub, *AMUX, "hub", "serve"])
-        clients = []
-        for number, namespace in enumerate(machines.clients):
-            home = folder / f"client{number}"
-            token = token_file(folder, person(hub), f"token{number}")
-            configure(
-                home,
-                url=f"https://10.209.{number}.1:{PORT}",
-                token_file=str(token),
-                ca_file=str(authority.ca_file),
-            )
-            clients.append(Client(namespace, home))
-        yield Far(hub, (clients[0], clients[1]))
-    finally:
-        hub.kill()
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("as_root")]
 
 
 @pytest.mark.requirement("M45", "M54")
@@ -218,11 +99,11 @@ def test_when_the_hub_is_down_or_gone_its_clients_say_so_and_start_none(far: Far
         assert client.code("hub", "start") == "unavailable"
         assert [path.name for path in client.here.home.iterdir()] == ["config.toml"]
     # A cable that is pulled answers nothing at all: the call ends by its own time.
-    _ip("-n", other.namespace, "link", "set", "lo", "down")
-    _ip("-n", other.namespace, "route", "add", "blackhole", "10.209.1.1/32")
+    ip("-n", other.namespace, "link", "set", "lo", "down")
+    ip("-n", other.namespace, "route", "add", "blackhole", "10.209.1.1/32")
     assert other.code("memory", "show", "a.md") == "unavailable"
-    _ip("-n", other.namespace, "route", "delete", "blackhole", "10.209.1.1/32")
-    _ip("-n", other.namespace, "link", "set", "lo", "up")
+    ip("-n", other.namespace, "route", "delete", "blackhole", "10.209.1.1/32")
+    ip("-n", other.namespace, "link", "set", "lo", "up")
 
 
 @pytest.mark.requirement("M45")

@@ -43,6 +43,30 @@ def upsert(path: str, content: str, **more: str) -> bytes:
     ).encode()
 
 
+# --- who calls ---
+
+
+@pytest.mark.requirement("M63", "M76")
+@pytest.mark.parametrize("said", ["unix", "unix, 127.0.0.1", "127.0.0.1", "[unix]:0"])
+def test_no_header_says_who_the_peer_is(loopback: Loopback, said: str) -> None:
+    """From loopback a server behind a proxy would believe it, and take it for the owner's uid."""
+    for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        sent = request("POST", GET, b'{"path": "a.md"}', **{name: said})
+        reply = Reply(knocked(dialled(loopback.port), sent))
+        assert (reply.status, reply.code) == (401, "unauthenticated")
+
+
+@pytest.mark.requirement("M76")
+def test_the_log_tells_a_made_up_path_so_that_it_can_be_read(loopback: Loopback) -> None:
+    target = "/v1/%1b%5b2J%0aINFO%20all%20is%20well%e2%80%ae" + "y" * 8000
+    sent = request("POST", target, b"{}", Authorization=loopback.bearer)
+    assert Reply(knocked(dialled(loopback.port), sent)).code == "not_found"
+    (line,) = (one for one in loopback.hub.log.splitlines() if b"all is well" in one)
+    assert rb"/v1/\x1b[2J\x0aINFO all is well\xe2\x80\xaeyyy" in line
+    assert line.endswith(b" refused: not_found")
+    assert len(line) < 300
+
+
 # --- size and form ---
 
 

@@ -28,7 +28,7 @@ from tests.support.network import (
 )
 
 KNOWN, UNKNOWN = 12345, 12346  # nobody's on this machine; the kernel does not mind
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another uid")
+as_root = pytest.mark.usefixtures("as_root")
 
 
 def get(path: str = "a.md", **headers: str) -> bytes:

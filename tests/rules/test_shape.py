@@ -13,7 +13,7 @@ MAX_LINES = 400
 
 # serve: the log; bundle: the sources; drop: a script that knows nothing of amux
 MAY_OPEN = re.compile(r"disk/|(bundle|config|serve|runtime/drop)\.py$")
-OPTIONAL = {"memory/scan.py", "runtime/sidecar.py"}  # may try an optional library at the top
+OPTIONAL = {"memory/windows.py", "runtime/sidecar.py"}  # may try an optional library at the top
 LATE = {"app.py", "surface/cli/main.py"}  # may resolve module names from a table
 COMPILES = {"bundle.py"}  # may ask importlib how byte code is spelled
 STARTS = {"runtime/process.py"}  # the only subprocess

@@ -212,6 +212,12 @@ class Faces:
         """Name a folder that nobody has used."""
         return f"f{next(self._numbers)}"
 
+    def mcp_process(self, *words: str) -> McpProcess:
+        """Start one more `amux mcp`, where this one's is."""
+        process = McpProcess(self.hub.home, *words)
+        process.initialize()
+        return process
+
     def put(self, path: str, data: bytes) -> None:
         """Place a file as a person does, behind the Hub's back."""
         target = self.hub.memory_dir / path
@@ -256,6 +262,8 @@ STATUS = {
     "memory_disabled": 403, "busy": 503, "not_saved": 507, "unavailable": 503,
     "outcome_unknown": 500, "corrupt": 500, "internal": 500, "secret_detected": 422,
     "unauthenticated": 401, "binding_required": 403, "binding_mismatch": 403, "rate_limited": 429,
+    "ambiguous": 409, "lease_lost": 412, "admission_drift": 409, "confirmation_required": 403,
+    "lease_held": 409,
 }  # fmt: skip
 RETRIED = {"busy", "not_saved", "unavailable", "rate_limited"}
 EXIT = {
@@ -264,7 +272,8 @@ EXIT = {
     "upgrade_required": 4, "busy": 5, "not_saved": 5, "unavailable": 5, "outcome_unknown": 6,
     "corrupt": 1, "internal": 1, "secret_detected": 2, "unauthenticated": 4,
     "binding_required": 4, "binding_mismatch": 4, "rate_limited": 5, "unsupported_agent": 7,
-    "launch_refused": 7,
+    "launch_refused": 7, "ambiguous": 3, "lease_lost": 3, "admission_drift": 3,
+    "confirmation_required": 4, "lease_held": 5,
 }  # fmt: skip
 
 

@@ -26,10 +26,17 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 class McpProcess:
     """One `amux mcp`, its answers collected by a thread so that every wait has an end."""
 
-    def __init__(self, home: Path, *words: str, output: int = subprocess.PIPE, **env: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *words: str,
+        output: int = subprocess.PIPE,
+        launcher: tuple[str, ...] = (),
+        **env: str,
+    ) -> None:
         self.born = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "amux", "mcp", *words],
+            [*launcher, sys.executable, "-m", "amux", "mcp", *words],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.PIPE,

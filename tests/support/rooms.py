@@ -1,7 +1,6 @@
 """The Hub's own rooms on a real folder, with a clock that a test moves."""
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from amux.hub.gate import Gate
 from amux.hub.people import People
 from amux.hub.rates import Rates
 from amux.hub.sessions import Sessions
+from amux.threads import Threads
 
 OWNER, BOB, EVE = 1000, 1001, 1002
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -58,7 +58,7 @@ class Rooms:
             random_bytes=self.random_bytes,
         )
         self._opened: list[Trail] = []
-        self._threads: list[ThreadPoolExecutor] = []
+        self._threads: list[Threads] = []
 
     def again(self, *, policy: str = "shared", is_on: bool = True) -> "Rooms":
         """Open the same root as the next process of the Hub does."""
@@ -77,17 +77,17 @@ class Rooms:
             self.root, "hub/audit.jsonl", max_bytes=max_bytes, parts_kept=5,
             reserve_bytes=reserve_bytes,
         )  # fmt: skip
-        threads = ThreadPoolExecutor(2)
+        threads = Threads(1, name="audit")
         self._opened.append(trail)
         self._threads.append(threads)
-        return Audit(trail, now=lambda: self.now, threads=threads)
+        return Audit(trail, now=lambda: self.now, run=threads.run)
 
     def gate(self, audit: Audit) -> Gate:
         return Gate(access=self.access, rates=Rates(), audit=audit, clock=lambda: self.clock)
 
     def close(self) -> None:
         for threads in self._threads:
-            threads.shutdown()
+            threads.__exit__()
         for trail in self._opened:
             trail.close()
         self.root.close()

@@ -10,6 +10,7 @@ Rule 4: what repeats without a bound begins where nothing of its alphabet stands
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import contains
@@ -124,13 +125,31 @@ FORMATS = (
 )
 
 
-def _columns(*, spread: bool) -> tuple[tuple[str, ...], tuple[Format, ...]]:
-    """Give the literals of some formats, and beside each the format that it belongs to."""
-    pairs = [(one, row) for row in FORMATS if row.is_spread == spread for one in row.literals]
-    return tuple(one for one, _ in pairs), tuple(row for _, row in pairs)
+# Most literals have one of these, and most texts have few: what stands nowhere is asked once.
+_SIGNS = "_-.:/="
 
 
-_TIGHT, _SPREAD = _columns(spread=False), _columns(spread=True)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Literals that have a sign in common, and beside each the format that it belongs to."""
+
+    sign: str
+    literals: list[str]
+    owners: list[Format]
+
+
+def _groups(*, spread: bool) -> tuple[_Group, ...]:
+    found: dict[str, _Group] = {}
+    for row in FORMATS:
+        for literal in row.literals if row.is_spread == spread else ():
+            sign = next((one for one in _SIGNS if one in literal), "")
+            group = found.setdefault(sign, _Group(sign, [], []))
+            group.literals.append(literal)
+            group.owners.append(row)
+    return tuple(found.values())
+
+
+_TIGHT, _SPREAD = _groups(spread=False), _groups(spread=True)
 
 # A colon and an at sign frame the password; greedy, because a password may hold an at sign.
 _IN_URL = Lazy(r"://[^\s/:@'\"<>`]{0,64}:([^\s/'\"<>`]{4,128})@(\[[0-9a-fA-F:.]+\]|[\w.-]+)")
@@ -141,9 +160,8 @@ def first_in(text: str) -> tuple[str, int] | None:
     """Find a value of a published format: its kind, and where it begins."""
     split = text.replace("/", " ").split()
     words = "\n".join([word for word in split if len(word) >= MIN_TOKEN])
-    for where, literals, owners in ((words, *_TIGHT), (text, *_SPREAD)):
-        # Every write comes through here, so the literals are looked for without a loop of ours.
-        for row in dict.fromkeys(compress(owners, map(contains, repeat(where), literals))):
+    for where, groups in ((words, _TIGHT), (text, _SPREAD)):
+        for row in dict.fromkeys(_rows(where, groups)):
             for found in row.pattern.now.finditer(where):
                 if not placeholder.is_example(found[found.lastindex or 0]):
                     return row.kind, text.index(found[0])
@@ -151,6 +169,14 @@ def first_in(text: str) -> tuple[str, int] | None:
         if _is_password(found[1]) and not placeholder.is_local(found[2]):
             return URL_KIND, found.start()
     return None
+
+
+def _rows(text: str, groups: tuple[_Group, ...]) -> Iterator[Format]:
+    """Give the formats of which a literal stands in a text, some of them twice."""
+    for group in groups:
+        if group.sign in text:
+            # Every write comes through here, so they are looked for without a loop of ours.
+            yield from compress(group.owners, map(contains, repeat(text), group.literals))
 
 
 def _is_password(text: str) -> bool:

@@ -24,12 +24,20 @@ _NEVER = frozenset(
     )
     for point in range(first, last + 1)
 )  # fmt: skip
+_PLAIN = bytes((*b"\t\n\r", *range(0x20, 0x7F)))
 _TAGS = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"  # and what the plane has unassigned
 _SELECTORS = "\U000e0100-\U000e01ef"  # 17 to 256: variants of Han characters
-_ZERO_WIDTH = "\u034f\u180b-\u180f\u200b-\u200d\ufe00-\ufe0f\ufeff"
+_JOINERS = frozenset(
+    chr(point)
+    for first, last in (
+        (0x034F, 0x034F), (0x180B, 0x180F), (0x200B, 0x200D), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)
+    )
+    for point in range(first, last + 1)
+)  # fmt: skip
+_PLANE_14 = "\U000e0000"  # of tags and selectors, and nothing else
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 
-_RUN = Lazy(f"[{_ZERO_WIDTH}{_SELECTORS}{_TAGS}]+")
+_RUN = Lazy(f"[{''.join(sorted(_JOINERS))}{_SELECTORS}{_TAGS}]+")
 _OF_FLAG = Lazy("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
 _NOT_TEXT = Lazy(f"[{_TAGS}]|.[{_SELECTORS}]")
@@ -39,11 +47,15 @@ MAX_RUN = 3  # joiner, selector and skin tone never make four without a visible 
 
 def first_in(text: str) -> int | None:
     """Find an invisible character that is not text."""
-    characters = set(text)
+    # Most of a text is plain, and taken out at once; of the rest each character is looked at.
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    if not rest:
+        return None
+    characters = set(rest.decode("utf-8", "surrogatepass"))
     never = characters & _NEVER
     if never:
         return min(map(text.index, never))
-    if not _RUN.now.search("".join(characters)):
+    if characters.isdisjoint(_JOINERS) and max(characters) < _PLANE_14:
         return None
     for run in _RUN.now.finditer(text):
         if not _is_text(text, run.start(), run.end()):

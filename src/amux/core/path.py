@@ -106,10 +106,12 @@ def fold(segment: str) -> str:
 
 
 def _segments(text: str, *, argument: str) -> list[str]:
-    for index, character in enumerate(text):
-        if "\ud800" <= character <= "\udfff":
-            raise _refusal(argument, "surrogate", "an unpaired surrogate", at=index)
-    if len(text.encode("utf-8")) > MAX_BYTES:
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        at = error.start
+        raise _refusal(argument, "surrogate", "an unpaired surrogate", at=at) from error
+    if size > MAX_BYTES:
         raise _refusal(argument, "too_long", f"a path may have {MAX_BYTES} bytes")
     if not text:
         raise _refusal(argument, "empty_segment", "a path is not empty")

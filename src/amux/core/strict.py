@@ -22,9 +22,7 @@ def decode(text: bytes | str) -> object:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         _require_shallow(text)
-        value: object = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
-        )
+        value: object = _DECODER.decode(text)
         if "\\u" in text:
             # Only an escape can make an unpaired surrogate: UTF-8 itself has none.
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -53,6 +51,12 @@ def _finite(text: str) -> float:
     if value - value != 0:  # 1e999 is an infinity in a number's clothes
         raise InvalidArgument("a number is too large")
     return value
+
+
+# Made once: `json.loads` would make one a call.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
+)
 
 
 def _require_shallow(text: str) -> None:

@@ -7,12 +7,14 @@ Rule 3: lines end at LF only (M31); every other separator is content.
 
 import json
 
+# Made once: `json.dumps` would make one a call, which takes longer than most of our values.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 MAX_ESCAPED = 6  # one byte of text is at most six of JSON: a control character as \\u00XX
 
 
 def to_json(value: object) -> bytes:
     """Spell a value as compact JSON with non-ASCII unescaped: the bytes that budgets count."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    return _ENCODER.encode(value).encode("utf-8")
 
 
 def json_length(text: str) -> int:

@@ -71,6 +71,10 @@ class Trail:
             self._append(line, is_spare=False)
             return self._syncs.mark(self._file)
 
+    def hasten(self, mark: atomic.Mark) -> None:
+        """Begin to make the marked line durable; how that ends is told to who settles it."""
+        self._syncs.hasten(mark)
+
     def settle(self, mark: atomic.Mark) -> None:
         """Return when the marked line is durable, or raise what the fsync raised."""
         self._syncs.settle(mark)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from amux.errors import Corrupt, PermissionDenied
 
-_OPENAT2 = 437  # the same number on every architecture since Linux 5.6
+_OPENAT2 = ctypes.c_long(437)  # the same number on every architecture since Linux 5.6
 _NO_XDEV, _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 1, 2, 4, 8
 _RESOLVE = _NO_XDEV | _NO_MAGICLINKS | _NO_SYMLINKS | _BENEATH
 _RETRIES = 128  # EAGAIN means that something was renamed meanwhile; a storm of it must end
@@ -36,6 +36,8 @@ _NETWORK_TYPES = {
     0x00C36400: "ceph", 0x0BD00BD0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
     0x7461636F: "ocfs2", 0x01161970: "gfs2", 0x564C: "ncp", 0x786F4256: "vboxsf",
 }  # fmt: skip
+
+_NO_STEPS = frozenset({"", ".", ".."})
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -58,6 +60,11 @@ class _How(ctypes.Structure):
         ("mode", ctypes.c_uint64),
         ("resolve", ctypes.c_uint64),
     )
+
+
+# Made once, and only ever read by the kernel.
+_HOW_BYTES = ctypes.c_size_t(ctypes.sizeof(_How))
+_HOW = {flags: ctypes.byref(_How(flags, 0, _RESOLVE)) for flags in (_READ_DIRECTORY, _READ_FILE)}
 
 
 class Handle:
@@ -121,27 +128,11 @@ class Folder(Handle):
         except OSError as error:
             raise _odd(error) from error
         try:
-            return self._read(fd, max_bytes)
+            return _read(fd, self.device, max_bytes)
         except OSError as error:  # a bad sector shows itself here, not at the open
             raise _odd(error) from error
         finally:
             os.close(fd)
-
-    def _read(self, fd: int, max_bytes: int) -> bytes | None:
-        status = os.fstat(fd)
-        if stat.S_ISDIR(status.st_mode):
-            return None
-        reason = why_not_ordinary(_seen(status), max_bytes=max_bytes)
-        if status.st_dev != self.device:
-            reason = "other_file_system"
-        if reason:
-            raise corrupt(reason)
-        blocks = bytearray()
-        while block := os.read(fd, min(_BLOCK_BYTES, max_bytes + 1 - len(blocks))):
-            blocks += block
-            if len(blocks) > max_bytes:  # it grew since fstat
-                raise corrupt("too_large")
-        return bytes(blocks)
 
 
 class Root(Handle):
@@ -192,12 +183,18 @@ class Root(Handle):
 
     def read(self, path: str, *, max_bytes: int) -> bytes | None:
         """Read a file beneath whole, as `Folder.read` does."""
-        place, _, name = path.rpartition("/")
-        folder = self.folder(place)
-        if folder is None:
+        try:
+            fd = self._open(path, _READ_FILE)
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        with folder:
-            return folder.read(name, max_bytes=max_bytes)
+        except OSError as error:
+            raise _odd(error) from error
+        try:
+            return _read(fd, self.device, max_bytes)
+        except OSError as error:
+            raise _odd(error) from error
+        finally:
+            os.close(fd)
 
     def look(self, path: str) -> Seen | None:
         """Look at a name beneath without following or opening it."""
@@ -208,27 +205,28 @@ class Root(Handle):
         with folder:
             return folder.look(name)
 
-    def _open(self, path: str) -> int:
+    def _open(self, path: str, flags: int = _READ_DIRECTORY) -> int:
         if not path:
-            return os.open(".", _READ_DIRECTORY, dir_fd=self.fd)
-        if any(step in {"", ".", ".."} for step in path.split("/")):
+            return os.open(".", flags, dir_fd=self.fd)
+        steps = path.split("/")
+        if not _NO_STEPS.isdisjoint(steps):
             raise OSError(errno.EXDEV, "not a plain path")
         if self._has_openat2:
             try:
-                return _openat2(self.fd, path)
+                return _openat2(self.fd, path, flags)
             except OSError as error:
                 # An old kernel, or a sandbox that refuses calls it does not know.
                 if error.errno not in {errno.ENOSYS, errno.EPERM}:
                     raise
                 self._has_openat2 = False
-        return self._walk(path)
+        return self._walk(steps, flags)
 
-    def _walk(self, path: str) -> int:
-        """Open step by step: each must be a directory of this file system and no link."""
+    def _walk(self, steps: list[str], flags: int) -> int:
+        """Open step by step: each must be of this file system and no link."""
         at = os.dup(self.fd)
         try:
-            for step in path.split("/"):
-                below = _step(step, at)
+            for number, step in enumerate(steps, 1):
+                below = _step(step, at, flags if number == len(steps) else _READ_DIRECTORY)
                 os.close(at)
                 at = below
                 if os.fstat(at).st_dev != self.device:
@@ -283,16 +281,10 @@ def network_type(path: str) -> str | None:
     return _NETWORK_TYPES.get(kind & 0xFFFFFFFF)
 
 
-def _openat2(base: int, path: str) -> int:
-    how = _How(_READ_DIRECTORY, 0, _RESOLVE)
+def _openat2(base: int, path: str, flags: int) -> int:
+    name, how = os.fsencode(path), _HOW[flags]
     for _ in range(_RETRIES):
-        fd: int = _libc.syscall(
-            ctypes.c_long(_OPENAT2),
-            ctypes.c_int(base),
-            ctypes.c_char_p(os.fsencode(path)),
-            ctypes.byref(how),
-            ctypes.c_size_t(ctypes.sizeof(how)),
-        )
+        fd: int = _libc.syscall(_OPENAT2, base, name, how, _HOW_BYTES)
         if fd >= 0:
             return fd
         number = ctypes.get_errno()
@@ -301,14 +293,35 @@ def _openat2(base: int, path: str) -> int:
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
-def _step(name: str, base: int) -> int:
+def _step(name: str, base: int, flags: int) -> int:
     try:
-        return os.open(name, _READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=base)
     except NotADirectoryError:
         # A link says so too where a directory is asked for; the callers tell links apart.
         if stat.S_ISLNK(os.stat(name, dir_fd=base, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, "a link") from None
         raise
+
+
+def _read(fd: int, device: int, max_bytes: int) -> bytes | None:
+    """Read an open file whole if it is an ordinary one of a file system."""
+    status = os.fstat(fd)
+    if stat.S_ISDIR(status.st_mode):
+        return None
+    reason = why_not_ordinary(_seen(status), max_bytes=max_bytes)
+    if status.st_dev != device:
+        reason = "other_file_system"
+    if reason:
+        raise corrupt(reason)
+    data = os.read(fd, status.st_size + 1)
+    while len(data) != status.st_size:  # it changes meanwhile
+        if len(data) > max_bytes:
+            raise corrupt("too_large")
+        block = os.read(fd, _BLOCK_BYTES)
+        if not block:
+            break
+        data += block
+    return data
 
 
 def _seen(status: os.stat_result) -> Seen:

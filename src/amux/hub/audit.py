@@ -10,7 +10,6 @@ Rule 4: on a full disk the reserve is for writes; lines about other decisions ar
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +17,7 @@ from typing import TypeVar
 
 from amux.core.identity import Actor, Caller, Grant
 from amux.core.text import to_json
+from amux.disk.atomic import Mark
 from amux.disk.trail import Trail
 from amux.errors import AmuxError, NotSaved
 from amux.hub import history
@@ -52,7 +52,10 @@ class Intent:
 
     def close(self, outcome: str, *, before: str, after: str) -> None:
         """Say how it ended."""
-        of = self._announced.number if self._announced else 0
+        of = 0
+        if self._announced is not None:
+            of = self._announced.number
+            self._announced.close()
         said = {"event": "outcome", "before": before, "after": after, "outcome": outcome}
         self._audit.outcome(self._fields | said, of)
 
@@ -60,10 +63,16 @@ class Intent:
 class Audit:
     """The trail of one Hub; safe for threads."""
 
-    def __init__(self, trail: Trail, *, now: Callable[[], datetime], threads: Executor) -> None:
+    def __init__(
+        self,
+        trail: Trail,
+        *,
+        now: Callable[[], datetime],
+        run: Callable[[Callable[[], None]], None],
+    ) -> None:
         self._trail = trail
         self._now = now
-        self._threads = threads
+        self._run = run
         self._lock = threading.Lock()
         self._number = history.last_number(trail, PARTS_KEPT)
         self._running: set[int] = set()
@@ -89,8 +98,8 @@ class Audit:
                 raise self._unannounced(fields) from error
             return Intent(self, fields, None)
         # The fsync begins now, and runs beside that of the document's temporary.
-        done = self._threads.submit(self._trail.settle, mark)
-        return Intent(self, fields, _Announced(done, number, must=must))
+        self._run(partial(self._trail.hasten, mark))
+        return Intent(self, fields, _Announced(self._trail, mark, number, must=must))
 
     def outcome(self, fields: dict[str, object], of: int) -> None:
         """Write how an announced write ended."""
@@ -156,17 +165,25 @@ class Audit:
 class _Announced:
     """An announcement on its way to the disk."""
 
-    def __init__(self, done: "Future[None]", number: int, *, must: bool) -> None:
+    def __init__(self, trail: Trail, mark: Mark, number: int, *, must: bool) -> None:
         self.number = number
-        self._done = done
+        self._trail = trail
+        self._mark: Mark | None = mark
         self._must = must
 
     def wait(self) -> None:
+        mark, self._mark = self._mark, None
+        if mark is None:
+            return  # a second attempt of the same write
         try:
-            self._done.result()
+            self._trail.settle(mark)
         except OSError as error:
             if self._must:
                 raise _unwritten() from error
+
+    def close(self) -> None:
+        if self._mark is not None:
+            self._trail.release(self._mark)
 
 
 class _Strangers:

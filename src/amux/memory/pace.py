@@ -9,7 +9,9 @@ from typing import TypeAlias, TypeVar
 
 from amux.memory import limits
 
-_SLICE_SECONDS = limits.STEP_MAX_SECONDS / 2  # a look at the clock may come half a step late
+# A look at the clock may come half a step late; and beside two searches a call waits for a step
+# of each before it is read, and for another of each before it is answered.
+_SLICE_SECONDS = limits.STEP_MAX_SECONDS / 4
 _SHOW_SECONDS = 0.010  # kept back from the deadline for reading and cutting the hits
 
 _T = TypeVar("_T")

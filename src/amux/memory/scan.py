@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
-from operator import ge
+from operator import contains
 
 from amux.core import revision
 from amux.core.path import PathPrefix
@@ -22,19 +22,12 @@ from amux.memory import limits
 from amux.memory.fold import fold, pieces
 from amux.memory.pace import Pace, Steps
 from amux.memory.search import Found, Hit, Query, TermCount, matched, rank, share
-from amux.memory.shelf import Deck, Shelf, Text, cut_windows
+from amux.memory.shelf import Deck, Shelf, Text
 from amux.memory.snippet import Place, first_line, lines, settle, snippet
 from amux.memory.store import Stamp, View
-from amux.memory.title import title
+from amux.memory.title import Title, title
+from amux.memory.windows import cut
 
-try:  # the same answers either way, several times faster with it
-    from stringzilla import find
-except ImportError:
-    find = bytes.find
-
-# Bytes compared with one term between two looks at the clock: half a millisecond even for the
-# texts and terms that are worst for each.
-_BLOCK = 8 * 1024 if find is bytes.find else 32 * 1024
 _QUICK_SECONDS = 0.0001  # so little may be doubled without a step becoming long
 _STRIDE_MAX = 8  # blocks, should all of them turn bad at once: four milliseconds, once
 _BATCH_BYTES = 256 * 1024  # read before it is searched, when texts are missing
@@ -50,6 +43,7 @@ class _Sweep:
     begin: int
     rows: list[bytearray]
     texts: list[Text] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
     incomplete: bool = False
 
     @property
@@ -76,7 +70,7 @@ class Scan:
         self._clock = clock
         self._kept: dict[str, Text] = {}
         self._kept_bytes = 0
-        self._shelf = Shelf({}, {}, skipped=0, is_complete=False, block=_BLOCK)
+        self._shelf = Shelf({}, {}, skipped=0, is_complete=False)
         self._state: tuple[dict[str, Stamp], int, bool] = ({}, 0, False)
         self._walk: Iterator[None] | None = None
         self._walks_begun = 0
@@ -136,9 +130,7 @@ class Scan:
         self._state = state
         for path in [p for p, text in self._kept.items() if documents.get(p) != text.stamp]:
             self._kept_bytes -= self._kept.pop(path).size
-        self._shelf = Shelf(
-            documents, self._kept, skipped=state[1], is_complete=state[2], block=_BLOCK
-        )
+        self._shelf = Shelf(documents, self._kept, skipped=state[1], is_complete=state[2])
 
     def _sweep(self, shelf: Shelf, query: Query, prefix: PathPrefix, pace: Pace) -> Steps[_Sweep]:
         """Search the documents under a prefix, in path order, reading those that are missing."""
@@ -152,7 +144,8 @@ class Scan:
                 break  # no time to read more
             deck = shelf.deck(at, ready)
             done = yield from _match(deck, query.needles, sweep.rows, pace)
-            sweep.texts += deck.documents[:done]
+            sweep.texts += deck.texts[:done]
+            sweep.heads += deck.heads[:done]
             at += done
         sweep.incomplete = at < end or not shelf.is_complete
         return sweep
@@ -199,7 +192,7 @@ class Scan:
             needles = tuple(query.terms[t].needle for t in terms)
             path, text = shelf.paths[sweep.begin + index], sweep.texts[index]
             winners.append((yield from _winner(path, text, data, terms, needles, pace)))
-        scanned = len(sweep.texts) - [text.revision for text in sweep.texts].count("")
+        scanned = len(sweep.heads) - sweep.heads.count(b"")
         found = Found(
             terms=tuple(
                 TermCount(term.text, row.count(1))
@@ -224,10 +217,9 @@ class Scan:
         self, query: Query, shelf: Shelf, sweep: _Sweep, limit: int, pace: Pace
     ) -> Steps[list[tuple[int, bytes]]]:
         """Read the best documents as they are now; where one changed, score it and rank again."""
-        heads = [text.head for text in sweep.texts]
         read: dict[int, bytes] = {}
         for _ in range(_ROUNDS):
-            best = rank(sweep.rows, heads, query.needles, limit)
+            best = rank(sweep.rows, sweep.heads, query.needles, limit)
             has_changed = False
             for index in best:
                 if index in read:
@@ -239,22 +231,22 @@ class Scan:
                     has_changed = True
                     text = yield from _text(path, text.stamp, data, pace)
                     sweep.texts[index] = text
-                    heads[index] = text.head
+                    sweep.heads[index] = text.head
                     for row, needle in zip(sweep.rows, query.needles, strict=True):
-                        row[index] = find(text.form, needle) >= 0
+                        row[index] = any(needle in window for window in text.windows)
                 if pace.is_due():
                     yield from pace.pause()
             if not has_changed:
                 return [(index, read[index]) for index in best]
         sweep.incomplete = True  # it changes faster than it can be read
-        best = rank(sweep.rows, heads, query.needles, limit)
+        best = rank(sweep.rows, sweep.heads, query.needles, limit)
         return [(index, read[index]) for index in best if index in read]
 
 
 def _text(path: str, stamp: Stamp, data: bytes | None, pace: Pace) -> Steps[Text]:
     """Fold a document, or say that there is none."""
     if data is None:
-        return Text(stamp=stamp, revision="", form=b"", head=b"", windows=((0, 0),))
+        return Text(stamp=stamp, revision="", title=Title(), form=b"", head=b"", windows=cut(b""))
     name = fold(path.encode("utf-8")) + b"\n"
     parts = [name]
     for piece in pieces(data):
@@ -262,21 +254,20 @@ def _text(path: str, stamp: Stamp, data: bytes | None, pace: Pace) -> Steps[Text
         if pace.is_due():
             yield from pace.pause()
     form = b"".join(parts)
+    heading = title(data)
     return Text(
         stamp=stamp,
         revision=revision.of(data),
+        title=heading,
         form=form,
-        head=name + fold(title(data).words),
-        windows=cut_windows(form, _BLOCK),
+        head=name + fold(heading.words),
+        windows=cut(form),
     )
 
 
 def _match(deck: Deck, needles: tuple[bytes, ...], rows: list[bytearray], pace: Pace) -> Steps[int]:
     """Add to each row what a needle is in; give how many documents were compared with all."""
-    streams = [
-        map(ge, map(find, deck.texts, repeat(needle), deck.starts, deck.ends), repeat(0))
-        for needle in needles
-    ]
+    streams = [map(contains, deck.windows, repeat(needle)) for needle in needles]
     columns = [bytearray() for _ in needles]
     done, at, stride = 0, 0, 1
     while at < len(deck.stops) and not pace.is_late():
@@ -327,7 +318,7 @@ def _winner(
             break
         if pace.is_due():
             yield from pace.pause()
-    place = settle(data, body, line, needles)
+    place = settle(text.title, body, line, needles)
     hit = Hit(
         path=path,
         revision=text.revision,

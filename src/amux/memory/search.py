@@ -162,8 +162,8 @@ def rank(
     """
     counts = matched(rows)
     best: list[int] = []
-    for count in sorted(set(counts) - {0}, reverse=True):
-        tier = [index for index, found in enumerate(counts) if found == count]
+    for count in filter(counts.__contains__, range(len(rows), 0, -1)):
+        tier = list(_all(counts, count))
         tops = [heads[index] for index in tier]
         in_head = matched([bytes(map(contains, tops, repeat(needle))) for needle in needles])
         for value in sorted(set(in_head), reverse=True):

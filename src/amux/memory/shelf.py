@@ -4,8 +4,6 @@ Rule 1: a text is the folded path, a line end, and the folded content: one subst
         answers for both. No term holds a line end, so no match runs over it.
 Rule 2: a shelf is one walk's listing. It never changes but for texts that come in; a later
         walk makes a new shelf, and searches that hold the old one end on it.
-Rule 3: a long text is compared in windows, so that no comparison takes long. Windows end at
-        line ends; in lines longer than a window they overlap by more than the longest term.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,11 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from amux.core.path import PathPrefix
-from amux.memory import limits
+from amux.memory import limits, windows
 from amux.memory.store import Stamp
+from amux.memory.title import Title
+from amux.memory.windows import Window
 
-# A term is at most 512 bytes, and folding makes no more than eleven bytes of one (U+FDFA).
-_OVERLAP = limits.QUERY_MAX_BYTES * 11
 _EACH = 64  # what a comparison costs beside its bytes, as bytes
 
 
@@ -28,9 +26,10 @@ class Text:
 
     stamp: Stamp
     revision: str
+    title: Title
     form: bytes
     head: bytes
-    windows: tuple[tuple[int, int], ...]
+    windows: tuple[Window, ...]
 
     @property
     def size(self) -> int:
@@ -46,20 +45,22 @@ class Deck:
     that together are about as long as one may be. `long` are the documents of many windows.
     """
 
-    documents: list[Text]
-    texts: list[bytes]
-    starts: list[int]
-    ends: list[int]
+    texts: list[Text]
+    heads: list[bytes]
+    windows: list[Window]
     firsts: list[int]
     stops: list[int]
     long: list[int]
 
     def merge(self, column: bytearray, count: int) -> bytearray:
         """Turn one byte a window into one byte a document, for the first `count` documents."""
-        firsts = self.firsts[: count + 1]
-        row = bytearray(map(column.__getitem__, firsts[:count]))
+        row, at = bytearray(), 0
         for index in self.long[: bisect_left(self.long, count)]:
-            row[index] = 1 in column[firsts[index] : firsts[index + 1]]
+            first, end = self.firsts[index], self.firsts[index + 1]
+            row += column[at:first]
+            row.append(1 in column[first:end])
+            at = end
+        row += column[at : self.firsts[count]]
         return row
 
 
@@ -76,14 +77,13 @@ class Shelf:
         *,
         skipped: int,
         is_complete: bool,
-        block: int,
     ) -> None:
         self.paths = sorted(documents)
         self.stamps = [documents[path] for path in self.paths]
         self.skipped = skipped
         self.is_complete = is_complete
         self.texts: list[Text | None] = [kept.get(path) for path in self.paths]
-        self._block = block
+        self._missing = self.texts.count(None)
         self._sizes = [0, *accumulate(stamp.size for stamp in self.stamps)]
         self._deck: Deck | None = None
 
@@ -102,6 +102,8 @@ class Shelf:
 
     def ready(self, begin: int, end: int) -> int:
         """Give the end of the texts from `begin` on that are all here."""
+        if not self._missing:  # so it is nearly always
+            return end
         try:
             return self.texts.index(None, begin, end)
         except ValueError:
@@ -109,6 +111,7 @@ class Shelf:
 
     def place(self, index: int, text: Text | None) -> None:
         """Put a text in, or take it out."""
+        self._missing += (text is None) - (self.texts[index] is None)
         self.texts[index] = text
         self._deck = None
 
@@ -120,44 +123,27 @@ class Shelf:
     def deck(self, begin: int, end: int) -> Deck:
         """Lay out documents whose texts are all here; the whole scope's layout is kept."""
         if (begin, end) != (0, len(self.paths)):
-            return lay_out([text for text in self.texts[begin:end] if text], self._block)
+            return lay_out([text for text in self.texts[begin:end] if text])
         if self._deck is None:
-            self._deck = lay_out([text for text in self.texts if text], self._block)
+            self._deck = lay_out([text for text in self.texts if text])
         return self._deck
 
 
-def cut_windows(form: bytes, block: int) -> tuple[tuple[int, int], ...]:
-    """Cut a text into windows that no term escapes (rule 3)."""
-    windows = []
-    begin = 0
-    while len(form) - begin > block:
-        stop = form.rfind(b"\n", begin, begin + block) + 1
-        if stop > begin:
-            windows.append((begin, stop))
-        else:
-            stop = begin + block
-            windows.append((begin, min(len(form), stop + _OVERLAP)))
-        begin = stop
-    windows.append((begin, len(form)))
-    return tuple(windows)
-
-
-def lay_out(texts: Sequence[Text], block: int) -> Deck:
+def lay_out(texts: Sequence[Text]) -> Deck:
     """Make columns of texts."""
-    deck = Deck([], [], [], [], [0], [], [])
+    deck = Deck([], [], [], [0], [], [])
     size = 0
     for text in texts:
-        for start, end in text.windows:
-            size += end - start + _EACH
-            if size > block and deck.texts:
-                deck.stops.append(len(deck.texts))
-                size = end - start + _EACH
-            deck.texts.append(text.form)
-            deck.starts.append(start)
-            deck.ends.append(end)
+        for window in text.windows:
+            size += len(window) + _EACH
+            if size > windows.BLOCK and deck.windows:
+                deck.stops.append(len(deck.windows))
+                size = len(window) + _EACH
+            deck.windows.append(window)
         if len(text.windows) > 1:
-            deck.long.append(len(deck.documents))
-        deck.documents.append(text)
-        deck.firsts.append(len(deck.texts))
-    deck.stops.append(len(deck.texts))
+            deck.long.append(len(deck.texts))
+        deck.texts.append(text)
+        deck.heads.append(text.head)
+        deck.firsts.append(len(deck.windows))
+    deck.stops.append(len(deck.windows))
     return deck

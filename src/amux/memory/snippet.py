@@ -6,14 +6,17 @@ Rule 2: a snippet's budget counts its bytes as JSON, and a cut is always at a ch
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
+from operator import contains
 from typing import NamedTuple
 
 from amux.core.text import fit, json_length
 from amux.memory import limits
 from amux.memory.fold import fold, pieces
 from amux.memory.search import matched
-from amux.memory.title import Title, title
+from amux.memory.title import Title
 
+_LF = ord("\n")
 _CHUNK = 8192  # bytes whose lines are compared at once, for at most 16 terms
 
 
@@ -47,11 +50,13 @@ def lines(body: bytes, needles: Sequence[bytes]) -> Iterator[int]:
             if needle in chunk:
                 present.append(needle)
             yield best_line
-        if len(present) > best:
+        if len(present) == 1 and best == 0:
+            best, best_line = 1, first + chunk.count(b"\n", 0, chunk.index(present[0]))
+        elif len(present) > best:
             parts = chunk.split(b"\n")
             rows = []
             for needle in present:
-                rows.append(bytes(needle in part for part in parts))
+                rows.append(bytes(map(contains, parts, repeat(needle))))
                 yield best_line
             counts = matched(rows)
             if max(counts) > best:
@@ -67,12 +72,11 @@ def first_line(body: bytes, needles: Sequence[bytes]) -> int:
     return body.count(b"\n", 0, min(places)) + 1 if places else 0
 
 
-def settle(data: bytes, body: bytes, line: int, needles: Sequence[bytes]) -> Place:
+def settle(heading: Title, body: bytes, line: int, needles: Sequence[bytes]) -> Place:
     """Say what to show, `line` being the best line of the folded `body`, 0 for none.
 
     A hit by path or title alone is shown from the title on.
     """
-    heading = title(data)
     if line == 0:
         return Place(heading.line or 1, heading.line or 1)
     is_title = heading.line <= line < heading.line + heading.lines
@@ -133,10 +137,12 @@ def _line(data: bytes, begin: int, room: int) -> str | None:
 
 def _line_start(data: bytes, line: int) -> int:
     """Find the byte at which a line begins; the end, if there are fewer lines."""
-    low, high = 0, len(data)
-    while low < high:  # counting is much faster than going from line to line
+    low, high, above = 0, len(data), line - 1
+    while above and low < high:  # counting is much faster than going from line to line
         middle = (low + high) // 2
-        if data.count(b"\n", 0, middle) < line - 1:
+        found = data.count(b"\n", low, middle)
+        if found < above:
+            above -= found + (data[middle] == _LF)
             low = middle + 1
         else:
             high = middle

@@ -17,7 +17,6 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -29,6 +28,7 @@ from amux.core.identity import Actor, Caller
 from amux.core.path import DocPath, PathPrefix
 from amux.core.strict import decode
 from amux.core.text import to_json
+from amux.disk.tree import shown
 from amux.errors import (
     AmuxError,
     Code,
@@ -59,6 +59,7 @@ from amux.wire.tools import (
 )
 
 T = TypeVar("T")
+U = TypeVar("U")
 Plain = dict[str, object]
 Given = dict[str, str | int | bool]
 Handler = Callable[[Actor, Given], Awaitable[Plain]]
@@ -67,6 +68,8 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
+# Has something run in another thread, which raises nothing.
+Run: TypeAlias = Callable[[Callable[[], None]], None]
 # Another face behind the same door: it answers, or refuses before it has begun to.
 Face: TypeAlias = Callable[[Actor, Message, Receive, Send], Awaitable[None]]
 
@@ -77,6 +80,7 @@ RETRY_AFTER = {
     Code.UNAVAILABLE: b"1",
     Code.RATE_LIMITED: b"1",
 }
+TOLD_MAX = 128  # characters of a path in the log: the longest of ours has 30
 BODY_SECONDS = 10.0  # twice what a client of ours waits for an answer
 DRAIN_SECONDS = 1.0  # for what was sent to somebody who has refused already
 OPENAPI = "/v1/openapi.json"
@@ -116,11 +120,11 @@ class Application:
                 return
             found: Plain | AmuxError = await self._answer(actor, asgi_scope, body)
         except AmuxError as refusal:
-            _LOG.info("%r refused: %s", path, refusal.code)
+            _LOG.info("%s refused: %s", _told(path), refusal.code)
             found = refusal
         except Exception:
             incident = self._new_incident()
-            _LOG.exception("incident %s in %r", incident, path)
+            _LOG.exception("incident %s in %s", incident, _told(path))
             found = Internal(
                 "the Hub made a mistake",
                 hint="report it with the lines of run/hub.log that name the incident",
@@ -160,9 +164,9 @@ class Application:
 class Calls:
     """Each call of the table: values out of arguments, then the use case."""
 
-    def __init__(self, hub: Hub, threads: Executor) -> None:
+    def __init__(self, hub: Hub, run: Run) -> None:
         self._hub = hub
-        self._threads = threads
+        self._run = run
 
     def handlers(self) -> dict[str, Handler]:
         """Give the handler of each call by its name."""
@@ -222,9 +226,27 @@ class Calls:
         return await self._in_thread(self._hub.administration.call, actor, name, given)
 
     async def _in_thread(self, call: Callable[..., T], *given: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, partial(call, *given)
-        )
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        self._run(partial(_answer_from_thread, loop, answer, partial(call, *given)))
+        return await answer
+
+
+def _answer_from_thread(
+    loop: asyncio.AbstractEventLoop, answer: asyncio.Future[T], call: Callable[[], T]
+) -> None:
+    """Make a call, and tell the loop how it ended."""
+    try:
+        tell = partial(_tell, answer, answer.set_result, call())
+    except BaseException as error:  # it is for whoever asked
+        tell = partial(_tell, answer, answer.set_exception, error)
+    with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+        loop.call_soon_threadsafe(tell)
+
+
+def _tell(answer: asyncio.Future[T], told: Callable[[U], None], what: U) -> None:
+    if not answer.done():  # who asked may be gone
+        told(what)
 
 
 async def _driven(steps: Steps[T]) -> T:
@@ -350,6 +372,11 @@ def _retry_after(refusal: AmuxError) -> bytes:
     if isinstance(wanted, int | float):
         return b"%d" % math.ceil(wanted)
     return RETRY_AFTER[refusal.code]
+
+
+def _told(path: str) -> str:
+    """Spell a path that anybody may have made up, so that a log shows it and it alone."""
+    return shown(path[:TOLD_MAX])
 
 
 def _limit(value: int) -> int:

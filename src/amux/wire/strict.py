@@ -7,6 +7,8 @@ Rule 2: doubled keys are refused before, by the one decoder (`core/strict.py`).
 from amux.errors import InvalidArgument
 from amux.wire.tools import Call
 
+_KINDS = {"string": str, "integer": int, "boolean": bool}
+
 
 def arguments(call: Call, given: object) -> dict[str, str | int | bool]:
     """Check an object of arguments against the table of calls, or refuse it naming the argument."""
@@ -28,10 +30,5 @@ def arguments(call: Call, given: object) -> dict[str, str | int | bool]:
 
 
 def _require_kind(name: str, value: object, kind: str) -> None:
-    matches = {
-        "string": isinstance(value, str),
-        "integer": isinstance(value, int) and not isinstance(value, bool),
-        "boolean": isinstance(value, bool),
-    }
-    if not matches[kind]:
+    if type(value) is not _KINDS[kind]:  # not `isinstance`: to Python, True is an integer
         raise InvalidArgument(f"an argument is not of type {kind}", argument=name)
