@@ -1,0 +1,109 @@
+"""One record of the ledger as bytes (T5), and what makes bytes no record (T6).
+
+Rule 1: a record says its kind and key, so that a file which was moved or copied is found out.
+Rule 2: it names the digest of the record that it replaces, and its own; both are checked.
+Rule 3: what does not parse is refused by the file's name; nothing is repaired.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from amux.core import canonical
+from amux.errors import AmuxError
+from amux.journal.refusals import refuse
+
+FORMAT = 5
+_FIELDS = {"body", "digest", "format", "key", "kind", "previous", "seq"}
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One record: what it says, and its place in the chain of its predecessors."""
+
+    kind: str
+    key: str
+    seq: int
+    previous: str | None
+    body: Mapping[str, object]
+
+    @property
+    def digest(self) -> str:
+        """Name it, by all that it says but this."""
+        return canonical.digest(self._fields())
+
+    @property
+    def name(self) -> str:
+        """Name its file below the ledger."""
+        return file_name(self.kind, self.key)
+
+    def render(self) -> bytes:
+        """Spell it as a file."""
+        return canonical.encode({**self._fields(), "digest": self.digest}) + b"\n"
+
+    def successor(self, body: Mapping[str, object]) -> "Record":
+        """Make the record that replaces this one."""
+        return Record(
+            kind=self.kind, key=self.key, seq=self.seq + 1, previous=self.digest, body=body
+        )
+
+    def _fields(self) -> dict[str, object]:
+        return {
+            "body": self.body, "format": FORMAT, "key": self.key, "kind": self.kind,
+            "previous": self.previous, "seq": self.seq,
+        }  # fmt: skip
+
+
+def first(kind: str, key: str, body: Mapping[str, object]) -> Record:
+    """Make the first record of a key."""
+    return Record(kind=kind, key=key, seq=1, previous=None, body=body)
+
+
+def file_name(kind: str, key: str) -> str:
+    """Name the file of a key below the ledger."""
+    return "meta.json" if kind == "meta" else f"{kind}/{key}.json"
+
+
+def parse(data: bytes, kind: str, key: str) -> Record:
+    """Read a record back, or refuse it as corrupt by the name of its file."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise corrupt(kind, key, "not-json") from error
+    if not isinstance(value, dict) or set(value) != _FIELDS:
+        raise corrupt(kind, key, "fields")
+    match value:
+        case {"format": int(number)} if number > FORMAT and not isinstance(number, bool):
+            raise corrupt(kind, key, "newer-format")
+        case {
+            "format": 5, "kind": str(), "key": str(), "seq": int(seq), "body": dict(body),
+            "previous": None | str() as previous, "digest": str(digest),
+        } if seq >= 1 and not isinstance(seq, bool):  # fmt: skip
+            pass
+        case _:
+            raise corrupt(kind, key, "fields")
+    if (value["kind"], value["key"]) != (kind, key):
+        raise corrupt(kind, key, "key")
+    if previous is not None and not _DIGEST.fullmatch(previous):
+        raise corrupt(kind, key, "fields")
+    found = Record(kind=kind, key=key, seq=seq, previous=previous, body=body)
+    try:
+        is_itself = found.digest == digest and found.render() == data
+    except ValueError as error:  # a float, or half a character: nothing that we would write
+        raise corrupt(kind, key, "not-canonical") from error
+    if not is_itself:
+        raise corrupt(kind, key, "digest")
+    return found
+
+
+def corrupt(kind: str, key: str, problem: str) -> AmuxError:
+    """Make the refusal of a record that is none."""
+    return refuse(
+        "MEMORY_LEDGER_CORRUPT",
+        "a record of the ledger is damaged",
+        hint="nothing repairs it: a person removes the file, then bind re-admits the task",
+        record=file_name(kind, key),
+        problem=problem,
+    )
