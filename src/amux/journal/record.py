@@ -17,6 +17,7 @@ from amux.journal.refusals import refuse
 FORMAT = 5
 _FIELDS = {"body", "digest", "format", "key", "kind", "previous", "seq"}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")  # a key becomes the name of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,10 @@ class Record:
             kind=self.kind, key=self.key, seq=self.seq + 1, previous=self.digest, body=body
         )
 
+    def corrupt(self, problem: str) -> AmuxError:
+        """Make the refusal of what it says."""
+        return corrupt(self.kind, self.key, problem)
+
     def _fields(self) -> dict[str, object]:
         return {
             "body": self.body, "format": FORMAT, "key": self.key, "kind": self.kind,
@@ -61,8 +66,15 @@ def first(kind: str, key: str, body: Mapping[str, object]) -> Record:
     return Record(kind=kind, key=key, seq=1, previous=None, body=body)
 
 
+def is_key(text: str) -> bool:
+    """Tell whether a text may be the key of a record."""
+    return _KEY.fullmatch(text) is not None
+
+
 def file_name(kind: str, key: str) -> str:
     """Name the file of a key below the ledger."""
+    if not is_key(key):
+        raise ValueError("no key of a record")
     return "meta.json" if kind == "meta" else f"{kind}/{key}.json"
 
 
