@@ -237,6 +237,11 @@ def rename_new(folder: Handle, source: str, target: str) -> None:
         rename(folder, source, target)
 
 
+def rename_free(folder: Handle, source: str, target: str) -> bool:
+    """Rename onto a free name; FileExistsError where it is taken, False where nobody can tell."""
+    return _renameat2(folder, source, target, _NOREPLACE)
+
+
 def exchange(folder: Handle, one: str, other: str) -> bool:
     """Exchange two names in one step; False where the kernel cannot."""
     return _renameat2(folder, one, other, _EXCHANGE)
