@@ -112,7 +112,7 @@ _CURSOR = Field("cursor", "word", 1, 200)
 # J66; `purpose` says why it is linked.
 _LINK = (
     Field("label", "line", 1, 200, required=True),
-    Field("targetPath", "line", 1, 1024, required=True),
+    Field("targetPath", "path", required=True),
     Field("purpose", "line", 0, 300),
 )
 # J69; `state` is the server's to write.
@@ -123,7 +123,7 @@ HANDOFF = (
 _HANDOFF = tuple(Field(key, "line", 1, 2000, required=key == "next-action") for key in HANDOFF)
 _OPENING = (
     Field("title", "line", 1, 160),
-    Field("intent", "line", 1, 120, about="dev fix analyze audit resume …"),
+    Field("intent", "line", 0, 120, about="dev fix analyze audit resume …"),
     Field("sourceMessage", "line", 1, 300),
 )
 
@@ -145,10 +145,10 @@ _ITEM = (
         required=True,
         choices=("read-only", "isolated-validation", "isolated-worktree-patch"),
     ),
-    Field("allowedPaths", "array", 0, 64, required=True, item=Field("", "line", 1, 1024)),
-    Field("expectedWrites", "array", 0, 64, item=Field("", "line", 1, 1024)),
+    Field("allowedPaths", "array", 0, 64, required=True, item=Field("", "path")),
+    Field("expectedWrites", "array", 0, 64, item=Field("", "path")),
     Field("sharedSurfaces", "array", 0, 16, item=Field("", "line", 1, 80)),
-    Field("isolationRoot", "line", 0, 4096),
+    Field("isolationRoot", "path"),
     Field("sessionPrompt", "text", 0, 16384),
     Field("validationRoute", "line", 0, 2000),
     Field("stopCondition", "line", 0, 2000),
@@ -273,7 +273,7 @@ _ALL = (
         _TASK,
         Field("phase", "word", required=True, choices=SLOTS),
         Field("sourceMessage", "line", 1, 300, required=True, about="the person's answer"),
-        Field("artifactPath", "line", 1, 1024),
+        Field("artifactPath", "path"),
         Field("artifactSha256", "hex"),
         Field("artifactVersion", "line", 1, 80),
         Field("exempt", "boolean", default=False),
@@ -286,7 +286,7 @@ _ALL = (
         Field("op", "word", required=True, choices=("begin", "settle")),
         _TASK,
         _OWNER,
-        Field("targets", "array", 1, 64, item=Field("", "line", 1, 1024)),
+        Field("targets", "array", 1, 64, item=Field("", "path")),
         Field("kind", "word", default="edit", choices=("edit", "create", "delete", "command")),
         _CONTEXT_DIGEST,
     ),
@@ -317,6 +317,7 @@ _ALL = (
         Field(
             "evidence",
             "object",
+            required=True,
             fields=tuple(
                 Field(role, "evidence") for role in ("ecr", "report", "memory", "completion")
             ),
