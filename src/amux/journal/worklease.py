@@ -217,7 +217,10 @@ def cancel(plan: ChildPlan, ids: Sequence[str]) -> tuple[ChildPlan, tuple[str, .
 
 
 def record(plan: ChildPlan, slot: Slot, result: Result) -> tuple[ChildPlan, Slot, bool]:
-    """Keep what a child handed in; tell whether it is a repeat. The lease's verdict is given once."""
+    """Keep what a child handed in, and tell whether it is a repeat.
+
+    The verdict of a lease is given once.
+    """
     known = slot.same(result.submission_digest)
     if known is not None:
         return plan, slot, True

@@ -1,0 +1,370 @@
+"""What a child hands in: judged by what its lease says, never by its word (T69), and gathered (T70).
+
+Rule 1: all that is wrong is named, not only the first; without a reason it may be reviewed.
+Rule 2: the time that counts is the server's; paths count as the file system resolves them.
+Rule 3: of the journal's own records a child may only hand back what it was given, byte for byte.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from amux.core import canonical
+from amux.journal import children, shape
+from amux.journal.worklease import (
+    ACCEPTED_VERDICT,
+    CANCELLED,
+    DUPLICATE_CHILD,
+    QUARANTINED,
+    ChildPlan,
+    Result,
+    Slot,
+    cancelled,
+    chosen,
+    set_digest,
+)  # fmt: skip
+
+SCHEMA = "ChildAgentEvidenceV1"
+MAX_BYTES = 16 * 1024
+STATUSES = ("completed", "failed", "timeout", "cancelled")
+PASSED = "passed"
+_HEX = re.compile(r"[0-9a-f]{64}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the ring saw when the evidence came in."""
+
+    now: str
+    resolved: Mapping[str, str]
+    """Each changed path as the file system resolves it now."""
+    other_children: frozenset[str]
+    """Who handed in the other items of the plan, by the host's ids."""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_receipts(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict)
+        and set(one) == {"id", "status", "evidenceDigest"}
+        and all(isinstance(part, str) for part in one.values())
+        for one in value
+    )
+
+
+def _is_cleanup(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == {"complete", "ownedResidueCount"}
+        and isinstance(value["complete"], bool)
+        and _is_number(value["ownedResidueCount"])
+    )
+
+
+_FIELDS: dict[str, Callable[[object], bool]] = {
+    "schemaVersion": lambda value: value == SCHEMA,
+    "planDigest": _is_text,
+    "leaseDigest": _is_text,
+    "workItemId": _is_text,
+    "attempt": _is_number,
+    "hostChildId": _is_text,
+    "status": lambda value: value in STATUSES,
+    "baseHead": _is_text,
+    "dirtyDigest": _is_text,
+    "actualChangedRealpaths": _is_texts,
+    "forbiddenSharedSurfacesTouched": _is_texts,
+    "patchDigest": lambda value: value is None or isinstance(value, str),
+    "validationReceipts": _is_receipts,
+    "cleanup": _is_cleanup,
+    "completedAt": lambda value: isinstance(value, str) and _TIME.fullmatch(value) is not None,
+    "evidenceDigest": _is_text,
+}
+
+
+def is_well_formed(evidence: Mapping[str, object]) -> bool:
+    """Tell whether evidence has each of its fields, and is not too long."""
+    try:
+        size = len(canonical.encode(evidence))
+    except ValueError:
+        return False
+    return (
+        size <= MAX_BYTES
+        and set(evidence) == set(_FIELDS)
+        and all(is_right(evidence[name]) for name, is_right in _FIELDS.items())
+    )
+
+
+def submission_digest(evidence: object, records: Sequence[object]) -> str | None:
+    """Name all that was handed in; None where it has no spelling of its own."""
+    try:
+        return canonical.digest({"evidence": evidence, "records": list(records)})
+    except ValueError:
+        return None
+
+
+def judge(
+    plan: ChildPlan,
+    slot: Slot,
+    evidence: Mapping[str, object],
+    records: Sequence[Mapping[str, object]],
+    seen: Seen,
+) -> tuple[str, ...]:
+    """Name all that speaks against the evidence; nothing may be reviewed (T69)."""
+    returned = _returned(plan, slot, records)
+    if not is_well_formed(evidence):
+        return ("schema-invalid", *returned, *_of_time(plan, slot, seen))
+    found = list(returned)
+    lease = slot.lease
+    if evidence["leaseDigest"] != lease.lease_digest:
+        found.append("lease-invalid")
+    if evidence["planDigest"] != lease.plan_digest:
+        found.append("plan-lease-mismatch")
+    if (evidence["workItemId"], evidence["attempt"]) != (lease.work_item_id, lease.attempt):
+        found.append("work-attempt-mismatch")
+    child = str(evidence["hostChildId"]).strip()
+    if not child:
+        found.append("host-child-identity-missing")
+    elif child in seen.other_children:
+        found.append(DUPLICATE_CHILD)
+    if evidence["status"] != "completed":
+        found.append(f"child-terminal:{evidence['status']}")
+    found += _of_time(plan, slot, seen)
+    if (evidence["baseHead"], evidence["dirtyDigest"]) != (lease.base_head, lease.dirty_digest):
+        found.append("source-identity-drift")
+    if evidence["forbiddenSharedSurfacesTouched"]:
+        found.append("forbidden-shared-surface-touched")
+    found += _of_changes(slot, evidence, seen)
+    if not _is_validated(slot, evidence):
+        found.append("validation-evidence-incomplete")
+    if evidence["cleanup"] != {"complete": True, "ownedResidueCount": 0}:
+        found.append("owned-resource-cleanup-incomplete")
+    if evidence["evidenceDigest"] != canonical.digest_without(evidence, "evidenceDigest"):
+        found.append("child-evidence-digest-invalid")
+    return tuple(dict.fromkeys(found))
+
+
+def _returned(
+    plan: ChildPlan, slot: Slot, records: Sequence[Mapping[str, object]]
+) -> tuple[str, ...]:
+    """Compare what a child hands back with what it was given."""
+    given: dict[str, tuple[str, tuple[object, ...]]] = {
+        "RequirementIndependenceDecisionV1": ("plan-invalid", (plan.decision,)),
+        "HostSubagentDispatchPlanV1": ("plan-invalid", (plan.plan,)),
+        "ParallelLaunchCardV1": ("plan-invalid", plan.cards),
+        "AgentWorkLeaseV1": ("lease-invalid", (shape.encode(slot.lease),)),
+    }
+    found = []
+    for one in records:
+        reason, known = given.get(str(one.get("schemaVersion")), ("record-type-forbidden", ()))
+        if not any(_is_equal(one, each) for each in known):
+            found.append(reason)
+    return tuple(dict.fromkeys(found))
+
+
+def _is_equal(one: object, other: object) -> bool:
+    try:
+        return canonical.digest(one) == canonical.digest(other)
+    except ValueError:
+        return False
+
+
+def _of_time(plan: ChildPlan, slot: Slot, seen: Seen) -> list[str]:
+    found = []
+    if not slot.lease.issued_at <= seen.now <= slot.lease.expires_at:
+        found.append("lease-expired-or-time-invalid")
+    if slot.fence != slot.lease.cancel_fence:
+        found.append("cancel-fence-changed")
+    if slot.state == CANCELLED or plan.is_closed:
+        found.append("root-serial-fallback-already-started")
+    return found
+
+
+def _of_changes(slot: Slot, evidence: Mapping[str, object], seen: Seen) -> list[str]:
+    lease, found = slot.lease, []
+    changed = _texts(evidence["actualChangedRealpaths"])
+    if not all(path.startswith("/") for path in changed):
+        found.append("changed-realpath-not-absolute")
+    if not all(_is_inside(path, seen, lease.allowed_realpaths) for path in changed):
+        found.append("changed-realpath-outside-lease")
+    patch = evidence["patchDigest"]
+    if lease.mode == children.READ_ONLY and (changed or patch is not None):
+        found.append("read-only-mode-mutated")
+    if lease.mode == children.PATCH and not (isinstance(patch, str) and _HEX.fullmatch(patch)):
+        found.append("patch-digest-missing")
+    return found
+
+
+def _is_inside(path: str, seen: Seen, allowed: Sequence[str]) -> bool:
+    """Tell whether a path is allowed as it is spelled and as it resolves.
+
+    A child's path through a link, or by `..`, is another path than the one it names.
+    """
+    if {".", ".."} & set(path.split("/")):
+        return False
+    real = seen.resolved.get(path, path)
+    return any(children.covers(one, path) for one in allowed) and any(
+        children.covers(one, real) for one in allowed
+    )
+
+
+def _is_validated(slot: Slot, evidence: Mapping[str, object]) -> bool:
+    receipts = evidence["validationReceipts"]
+    if not isinstance(receipts, list) or (not receipts and slot.lease.mode != children.READ_ONLY):
+        return False
+    return all(
+        one["id"] and one["status"] == PASSED and _HEX.fullmatch(one["evidenceDigest"])
+        for one in receipts
+    )
+
+
+def result_of(
+    evidence: Mapping[str, object], reasons: Sequence[str], *, digest: str, now: str
+) -> Result:
+    """Make what is kept of a submission; what is malformed is not kept, only that it came."""
+    is_sound = is_well_formed(evidence)
+    patch = evidence["patchDigest"] if is_sound else None
+    return Result(
+        submission_digest=digest,
+        verdict=QUARANTINED if reasons else ACCEPTED_VERDICT,
+        reasons=tuple(reasons),
+        submitted_at=now,
+        host_child_id=str(evidence["hostChildId"]).strip() if is_sound else "",
+        patch_digest=patch if isinstance(patch, str) else None,
+        evidence=dict(evidence) if is_sound else None,
+    )
+
+
+def other_children(plan: ChildPlan, slot: Slot) -> frozenset[str]:
+    """Name the children that handed in other items of a plan."""
+    return frozenset(
+        one.host_child_id
+        for other in plan.slots
+        if other.lease.work_item_id != slot.lease.work_item_id
+        for one in (other.result, *other.beside)
+        if one is not None and one.host_child_id
+    )
+
+
+def integrate(
+    plan: ChildPlan, ids: Sequence[str], *, now: str
+) -> tuple[ChildPlan, dict[str, object]]:
+    """Close a set of items: what the root may review, and what it does itself (T70)."""
+    names = chosen(plan, ids)
+    key = set_digest(names)
+    if key in plan.receipts and (plan.is_closed or _has_ended(plan, names)):
+        return plan, dict(plan.receipts[key])
+    accepted: list[dict[str, object]] = []
+    takeover: list[dict[str, object]] = []
+    quarantined: list[dict[str, object]] = []
+    for item in plan.items:
+        if item.work_item_id not in names:
+            continue
+        slot = plan.latest(item.work_item_id)
+        reasons = _against(plan, slot)
+        quarantined += [
+            _shown(one.lease.work_item_id, one.lease.attempt, each, ("child-result-duplicate",))
+            for one in plan.slots
+            if one.lease.work_item_id == item.work_item_id
+            for each in one.beside
+        ]
+        if slot is not None and not slot.has_ended:
+            slot = cancelled(slot)
+            plan = plan.with_slot(slot)
+        if slot is not None and slot.result is not None and not reasons:
+            accepted.append(_accepted(slot, slot.result))
+            continue
+        if slot is not None and slot.result is not None:
+            quarantined.append(_shown(item.work_item_id, slot.lease.attempt, slot.result, reasons))
+        takeover.append(_takeover(item, reasons))
+    receipt: dict[str, object] = {
+        "schemaVersion": "RootAgentIntegrationReceiptV1",
+        "status": "root-integration-required" if accepted else "serial-fallback-required",
+        "accepted": accepted,
+        "patchOrder": [one["workItemId"] for one in accepted if one["patchDigest"] is not None],
+        "serialTakeover": takeover,
+        "quarantined": quarantined,
+    }
+    receipt["receiptDigest"] = canonical.digest(receipt)
+    every = [item.work_item_id for item in plan.items]
+    is_all = _has_ended(plan, every) and set(names) == set(every)
+    return (
+        replace(
+            plan,
+            receipts={**plan.receipts, key: receipt},
+            closed_at=now if is_all else plan.closed_at,
+        ),
+        receipt,
+    )
+
+
+def takeover(plan: ChildPlan, names: Sequence[str]) -> list[dict[str, object]]:
+    """Say what the root does itself of items that were taken back."""
+    return [_takeover(item, ("cancelled",)) for item in plan.items if item.work_item_id in names]
+
+
+def _has_ended(plan: ChildPlan, names: Sequence[str]) -> bool:
+    slots = [plan.latest(name) for name in names]
+    return all(slot is None or slot.has_ended for slot in slots)
+
+
+def _against(plan: ChildPlan, slot: Slot | None) -> tuple[str, ...]:
+    """Name what speaks against the last attempt of an item when its set is closed."""
+    if slot is None:
+        return ("agent-work-lease-unplanned",)
+    if slot.result is None:
+        return ("child-result-missing",)
+    found = list(slot.result.reasons)
+    twins = [one for one in plan.slots if one.lease.lease_id == slot.lease.lease_id]
+    if len(twins) > 1:
+        found.append("agent-work-lease-duplicate")
+    if slot.lease.plan_digest != plan.plan_digest:
+        found.append("child-result-unplanned")
+    if slot.result.host_child_id in other_children(plan, slot):
+        found.append(DUPLICATE_CHILD)
+    return tuple(dict.fromkeys(found))
+
+
+def _accepted(slot: Slot, result: Result) -> dict[str, object]:
+    evidence = result.evidence or {}
+    return {
+        "workItemId": slot.lease.work_item_id,
+        "attempt": slot.lease.attempt,
+        "evidenceDigest": evidence.get("evidenceDigest"),
+        "patchDigest": result.patch_digest,
+        "actualChangedRealpaths": evidence.get("actualChangedRealpaths", []),
+    }
+
+
+def _shown(name: str, attempt: int, result: Result, more: Sequence[str]) -> dict[str, object]:
+    return {
+        "workItemId": name,
+        "attempt": attempt,
+        "submissionDigest": result.submission_digest,
+        "reasons": list(dict.fromkeys((*result.reasons, *more))),
+    }
+
+
+def _takeover(item: children.Item, reasons: Sequence[str]) -> dict[str, object]:
+    return {
+        "workItemId": item.work_item_id,
+        "displayName": item.display_name,
+        "reasons": list(reasons),
+        "validationRoute": item.validation_route,
+        "stopCondition": item.stop_condition,
+    }
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else ()
