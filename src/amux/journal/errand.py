@@ -10,6 +10,7 @@ Rule 3: the clock was read once, for `now`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from amux.journal.book import Book
 from amux.journal.moment import Moment
 from amux.journal.readplan import ReadPlan
 from amux.journal.surroundings import Surroundings
@@ -40,6 +41,11 @@ class Errand:
     plan: ReadPlan | None
     """The open read plan of a query; None for the others."""
     around: Surroundings
+    book: Book
+    """What this process remembers: write contexts and renewed epochs of tasks (T56, J51)."""
+    is_everywhere: bool = False
+    """A resolve at a namespace base without project and scope: it looks through all of them; the
+    target then is the workspace's memory (T39)."""
     warnings: tuple[Warning, ...] = ()
     """What target, agent and session had to say; the desk puts them before the tool's own."""
 
@@ -57,5 +63,4 @@ class Errand:
     def number(self, name: str) -> int:
         """Give an integer that has a default."""
         value = self.arguments[name]
-        assert isinstance(value, int)  # noqa: S101 - checked against the table of tools
-        return value
+        return value if isinstance(value, int) else 0
