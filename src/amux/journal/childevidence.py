@@ -1,4 +1,4 @@
-"""What a child hands in: judged by what its lease says, never by its word (T69), and gathered (T70).
+"""What a child hands in: judged by what its lease says, never by its word (T69).
 
 Rule 1: all that is wrong is named, not only the first; without a reason it may be reviewed.
 Rule 2: the time that counts is the server's; paths count as the file system resolves them.
@@ -7,7 +7,7 @@ Rule 3: of the journal's own records a child may only hand back what it was give
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from amux.core import canonical
 from amux.journal import children, shape
@@ -19,9 +19,6 @@ from amux.journal.worklease import (
     ChildPlan,
     Result,
     Slot,
-    cancelled,
-    chosen,
-    set_digest,
 )  # fmt: skip
 
 SCHEMA = "ChildAgentEvidenceV1"
@@ -122,36 +119,14 @@ def judge(
     seen: Seen,
 ) -> tuple[str, ...]:
     """Name all that speaks against the evidence; nothing may be reviewed (T69)."""
-    returned = _returned(plan, slot, records)
+    found = [*_returned(plan, slot, records)]
     if not is_well_formed(evidence):
-        return ("schema-invalid", *returned, *_of_time(plan, slot, seen))
-    found = list(returned)
-    lease = slot.lease
-    if evidence["leaseDigest"] != lease.lease_digest:
-        found.append("lease-invalid")
-    if evidence["planDigest"] != lease.plan_digest:
-        found.append("plan-lease-mismatch")
-    if (evidence["workItemId"], evidence["attempt"]) != (lease.work_item_id, lease.attempt):
-        found.append("work-attempt-mismatch")
-    child = str(evidence["hostChildId"]).strip()
-    if not child:
-        found.append("host-child-identity-missing")
-    elif child in seen.other_children:
-        found.append(DUPLICATE_CHILD)
-    if evidence["status"] != "completed":
-        found.append(f"child-terminal:{evidence['status']}")
+        found.append("schema-invalid")
+    else:
+        found += _of_identity(slot, evidence, seen)
+        found += _of_changes(slot, evidence, seen)
+        found += _of_work(slot, evidence)
     found += _of_time(plan, slot, seen)
-    if (evidence["baseHead"], evidence["dirtyDigest"]) != (lease.base_head, lease.dirty_digest):
-        found.append("source-identity-drift")
-    if evidence["forbiddenSharedSurfacesTouched"]:
-        found.append("forbidden-shared-surface-touched")
-    found += _of_changes(slot, evidence, seen)
-    if not _is_validated(slot, evidence):
-        found.append("validation-evidence-incomplete")
-    if evidence["cleanup"] != {"complete": True, "ownedResidueCount": 0}:
-        found.append("owned-resource-cleanup-incomplete")
-    if evidence["evidenceDigest"] != canonical.digest_without(evidence, "evidenceDigest"):
-        found.append("child-evidence-digest-invalid")
     return tuple(dict.fromkeys(found))
 
 
@@ -178,6 +153,39 @@ def _is_equal(one: object, other: object) -> bool:
         return canonical.digest(one) == canonical.digest(other)
     except ValueError:
         return False
+
+
+def _of_identity(slot: Slot, evidence: Mapping[str, object], seen: Seen) -> list[str]:
+    lease, found = slot.lease, []
+    if evidence["leaseDigest"] != lease.lease_digest:
+        found.append("lease-invalid")
+    if evidence["planDigest"] != lease.plan_digest:
+        found.append("plan-lease-mismatch")
+    if (evidence["workItemId"], evidence["attempt"]) != (lease.work_item_id, lease.attempt):
+        found.append("work-attempt-mismatch")
+    child = str(evidence["hostChildId"]).strip()
+    if not child:
+        found.append("host-child-identity-missing")
+    elif child in seen.other_children:
+        found.append(DUPLICATE_CHILD)
+    if (evidence["baseHead"], evidence["dirtyDigest"]) != (lease.base_head, lease.dirty_digest):
+        found.append("source-identity-drift")
+    return found
+
+
+def _of_work(slot: Slot, evidence: Mapping[str, object]) -> list[str]:
+    found = []
+    if evidence["status"] != "completed":
+        found.append(f"child-terminal:{evidence['status']}")
+    if evidence["forbiddenSharedSurfacesTouched"]:
+        found.append("forbidden-shared-surface-touched")
+    if not _is_validated(slot, evidence):
+        found.append("validation-evidence-incomplete")
+    if evidence["cleanup"] != {"complete": True, "ownedResidueCount": 0}:
+        found.append("owned-resource-cleanup-incomplete")
+    if evidence["evidenceDigest"] != canonical.digest_without(evidence, "evidenceDigest"):
+        found.append("child-evidence-digest-invalid")
+    return found
 
 
 def _of_time(plan: ChildPlan, slot: Slot, seen: Seen) -> list[str]:
@@ -255,115 +263,6 @@ def other_children(plan: ChildPlan, slot: Slot) -> frozenset[str]:
         for one in (other.result, *other.beside)
         if one is not None and one.host_child_id
     )
-
-
-def integrate(
-    plan: ChildPlan, ids: Sequence[str], *, now: str
-) -> tuple[ChildPlan, dict[str, object]]:
-    """Close a set of items: what the root may review, and what it does itself (T70)."""
-    names = chosen(plan, ids)
-    key = set_digest(names)
-    if key in plan.receipts and (plan.is_closed or _has_ended(plan, names)):
-        return plan, dict(plan.receipts[key])
-    accepted: list[dict[str, object]] = []
-    takeover: list[dict[str, object]] = []
-    quarantined: list[dict[str, object]] = []
-    for item in plan.items:
-        if item.work_item_id not in names:
-            continue
-        slot = plan.latest(item.work_item_id)
-        reasons = _against(plan, slot)
-        quarantined += [
-            _shown(one.lease.work_item_id, one.lease.attempt, each, ("child-result-duplicate",))
-            for one in plan.slots
-            if one.lease.work_item_id == item.work_item_id
-            for each in one.beside
-        ]
-        if slot is not None and not slot.has_ended:
-            slot = cancelled(slot)
-            plan = plan.with_slot(slot)
-        if slot is not None and slot.result is not None and not reasons:
-            accepted.append(_accepted(slot, slot.result))
-            continue
-        if slot is not None and slot.result is not None:
-            quarantined.append(_shown(item.work_item_id, slot.lease.attempt, slot.result, reasons))
-        takeover.append(_takeover(item, reasons))
-    receipt: dict[str, object] = {
-        "schemaVersion": "RootAgentIntegrationReceiptV1",
-        "status": "root-integration-required" if accepted else "serial-fallback-required",
-        "accepted": accepted,
-        "patchOrder": [one["workItemId"] for one in accepted if one["patchDigest"] is not None],
-        "serialTakeover": takeover,
-        "quarantined": quarantined,
-    }
-    receipt["receiptDigest"] = canonical.digest(receipt)
-    every = [item.work_item_id for item in plan.items]
-    is_all = _has_ended(plan, every) and set(names) == set(every)
-    return (
-        replace(
-            plan,
-            receipts={**plan.receipts, key: receipt},
-            closed_at=now if is_all else plan.closed_at,
-        ),
-        receipt,
-    )
-
-
-def takeover(plan: ChildPlan, names: Sequence[str]) -> list[dict[str, object]]:
-    """Say what the root does itself of items that were taken back."""
-    return [_takeover(item, ("cancelled",)) for item in plan.items if item.work_item_id in names]
-
-
-def _has_ended(plan: ChildPlan, names: Sequence[str]) -> bool:
-    slots = [plan.latest(name) for name in names]
-    return all(slot is None or slot.has_ended for slot in slots)
-
-
-def _against(plan: ChildPlan, slot: Slot | None) -> tuple[str, ...]:
-    """Name what speaks against the last attempt of an item when its set is closed."""
-    if slot is None:
-        return ("agent-work-lease-unplanned",)
-    if slot.result is None:
-        return ("child-result-missing",)
-    found = list(slot.result.reasons)
-    twins = [one for one in plan.slots if one.lease.lease_id == slot.lease.lease_id]
-    if len(twins) > 1:
-        found.append("agent-work-lease-duplicate")
-    if slot.lease.plan_digest != plan.plan_digest:
-        found.append("child-result-unplanned")
-    if slot.result.host_child_id in other_children(plan, slot):
-        found.append(DUPLICATE_CHILD)
-    return tuple(dict.fromkeys(found))
-
-
-def _accepted(slot: Slot, result: Result) -> dict[str, object]:
-    evidence = result.evidence or {}
-    return {
-        "workItemId": slot.lease.work_item_id,
-        "attempt": slot.lease.attempt,
-        "evidenceDigest": evidence.get("evidenceDigest"),
-        "patchDigest": result.patch_digest,
-        "actualChangedRealpaths": evidence.get("actualChangedRealpaths", []),
-    }
-
-
-def _shown(name: str, attempt: int, result: Result, more: Sequence[str]) -> dict[str, object]:
-    return {
-        "workItemId": name,
-        "attempt": attempt,
-        "submissionDigest": result.submission_digest,
-        "reasons": list(dict.fromkeys((*result.reasons, *more))),
-    }
-
-
-def _takeover(item: children.Item, reasons: Sequence[str]) -> dict[str, object]:
-    return {
-        "workItemId": item.work_item_id,
-        "displayName": item.display_name,
-        "reasons": list(reasons),
-        "validationRoute": item.validation_route,
-        "stopCondition": item.stop_condition,
-    }
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -175,7 +175,9 @@ def issue(plan: ChildPlan, terms: Terms) -> ChildPlan:
         if last is None or last.state in {QUARANTINED, CANCELLED} or plan.is_closed:
             own.append(Slot(lease=_lease(plan, item, len(own) + 1, terms)))
         slots += own
-    return replace(plan, slots=tuple(slots), closed_at=None)
+    if tuple(slots) == plan.slots:
+        return plan
+    return replace(plan, slots=tuple(slots), closed_at=None, receipts={})
 
 
 def _lease(plan: ChildPlan, item: children.Item, attempt: int, terms: Terms) -> WorkLease:
