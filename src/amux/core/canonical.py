@@ -26,6 +26,15 @@ def encode(value: object) -> bytes:
     return text.encode("utf-8")
 
 
+def parsed(data: bytes) -> Json:
+    """Read JSON that may be anybody's; None for what is none, or holds a key twice or a float."""
+    try:
+        value: Json = json.loads(data, object_pairs_hook=_once, parse_float=_no_float)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def digest(value: object) -> str:
     """Give the SHA-256, in 64 lower-case hex digits, of bytes, a text, or a value's encoding.
 
@@ -56,3 +65,14 @@ def _check(value: object) -> None:
                 _check(inner)
         case _:
             raise ValueError(f"canonical JSON has no {type(value).__name__}")
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key of canonical JSON stands once")
+    return found
+
+
+def _no_float(text: str) -> Json:
+    raise ValueError(f"canonical JSON has no {text:.10}")

@@ -19,6 +19,7 @@ from amux.disk.tree import Folder
 
 _TEMPORARY = re.compile(r"\..+\.amux-[0-9a-f]{16}\.tmp", re.DOTALL)
 _NEW_FILE_MODE = 0o600
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def is_temporary(name: str) -> bool:
@@ -51,7 +52,9 @@ def stage(
 
 def put_new(folder: Folder, temporary: str, name: str) -> None:
     """Give a temporary a name that is free; FileExistsError where it is taken."""
-    if not atomic.rename_free(folder, temporary, name):  # a kernel or file system without it: two steps, and still no replacing
+    if not atomic.rename_free(
+        folder, temporary, name
+    ):  # a kernel or file system without it: two steps, and still no replacing
         link(folder, temporary, name)
         atomic.unlink(folder, temporary)
 
@@ -59,6 +62,25 @@ def put_new(folder: Folder, temporary: str, name: str) -> None:
 def put_over(folder: Folder, temporary: str, name: str) -> None:
     """Give a temporary the name of a file that is there."""
     atomic.rename(folder, temporary, name)
+
+
+def discard(folder: Folder, temporary: str) -> None:
+    """Remove a temporary that is not needed; where that fails, the next writer sweeps it."""
+    atomic.discard(folder, temporary)
+
+
+def flush(folder: Folder) -> None:
+    """Make the names in a directory durable."""
+    atomic.fsync(folder.fd)
+
+
+def flush_file(folder: Folder, name: str) -> None:
+    """Make durable what stands in a file, whoever wrote it."""
+    fd = os.open(name, _READ, dir_fd=folder.fd)
+    try:
+        atomic.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def sweep(folder: Folder) -> None:

@@ -62,9 +62,7 @@ class Ground:
         return found
 
     @classmethod
-    def _reach(
-        cls, base: str, steps: Sequence[str], *, uid: int, is_made: bool
-    ) -> "Ground | None":
+    def _reach(cls, base: str, steps: Sequence[str], *, uid: int, is_made: bool) -> "Ground | None":
         try:
             at = Folder(os.open(base, _BASE))
         except (FileNotFoundError, NotADirectoryError):
