@@ -22,8 +22,7 @@ class Insertion:
 
 def decode(data: bytes) -> tuple[str, bool]:
     """Read bytes as UTF-8: the text without a leading BOM, and whether any byte was bad."""
-    if data.startswith(BOM):
-        data = data[len(BOM) :]
+    data = data.removeprefix(BOM)
     try:
         return data.decode("utf-8"), False
     except UnicodeDecodeError:

@@ -6,12 +6,14 @@ Rule 3: a repeat is known by its content (J65): the call that lost its answer is
 Rule 4: what was made is parsed again and compared before it counts (J63 step 3).
 """
 
-import re
+import hmac
 from dataclasses import dataclass
 
 from amux.journal import day as days
+from amux.journal.card import STATE, Handoff
 from amux.journal.day import Day, Section
 from amux.journal.insertion import Insertion, close, ends_blank, insert
+from amux.journal.newtext import require_plain
 from amux.journal.refusals import refuse
 from amux.journal.status import RESERVED, State, spell
 
@@ -20,7 +22,7 @@ NO_MESSAGE = "—"
 NO_INTENT = "unspecified"
 LINKS_HEADING = "### 📄 关联报告"
 
-_STATE_LINE = re.compile(r"- \*\*state\*\*：[^\n]*\n\Z")
+_STATE_LINE = f"- **{STATE}**：".encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +39,11 @@ class Opening:
 
     def render(self, section: str) -> str:
         """Write the header of a section with this id (J40)."""
-        host = (
-            ""
-            if self.unknown_agent is None
-            else f"- **宿主**：unknown-agent（{self.unknown_agent}）\n"
-        )
+        host = ""
+        if self.unknown_agent is not None:
+            # What a client calls itself may be part of the reason, so anything may.
+            reason = " ".join(self.unknown_agent.split())
+            host = f"- **宿主**：unknown-agent（{reason}）\n"
         return (
             f"## 会话 {section} — {self.title}\n\n"
             f"- **时间**：{self.stamp}\n- **意图**：{self.intent}\n- **状态**：{RESERVED}\n"
@@ -57,18 +59,32 @@ class Block:
 
     content: str = ""
     links: tuple[str, ...] = ()  # rendered, one line each
-    card: str = ""  # rendered, without its state line
-    card_state: str = ""  # the card's `- **state**：…` line; it takes no part in repeats
+    card: Handoff | None = None
     status: State | None = None
 
     def render(self) -> str:
-        """Write the block; parts are one blank line apart."""
-        before, state, after = self._parts()
-        return before + state + after
+        """Write the block; its parts are one blank line apart."""
+        return "".join(self.parts())
 
-    def _parts(self) -> tuple[str, str, str]:
-        """Split at the state line, so that repeats may leave it out."""
-        raise NotImplementedError
+    def parts(self) -> tuple[str, str, str]:
+        """Write the block in three: before, at and after the line that repeats leave out."""
+        links = "".join(f"- {link}\n" for link in self.links)
+        before = _apart(self.content, f"{LINKS_HEADING}\n\n{links}" if links else "")
+        status = f"- **状态**：{spell(self.status)}\n" if self.status else ""
+        if self.card is None:
+            return _apart(before, status), "", ""
+        opening, state, rest = self.card.render()
+        return _apart(before, opening), state, _apart(rest, status)
+
+
+def _apart(*parts: str) -> str:
+    """Join parts, one blank line between two."""
+    joined = ""
+    for part in filter(None, parts):
+        if joined and not ends_blank(joined.encode()):
+            joined += "\n"
+        joined += part if part.endswith("\n") else part + "\n"
+    return joined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,25 +105,157 @@ class Extended:
 
 
 def open_section(old: bytes, opening: Opening, block: Block | None = None) -> Opened:
-    """Add a section at the end of a day, its first block included."""
-    raise NotImplementedError
+    """Add a section at the end of a day, its first block included.
+
+    The result was parsed again: the other sections are as before, the new one holds the block.
+    """
+    closed = close(old)
+    day = days.parse(closed)
+    name = days.next_id(day)
+    text = _apart(opening.render(name), _checked(block) if block else "")
+    added = insert(closed, len(closed), text)
+    after = days.parse(added.data)
+    section = _only(closed, day, added, after, len(after.sections) - 1)
+    if (section.id, section.token, section.start) != (name, opening.token, added.start):
+        raise _unverified()
+    return Opened(insertion=added, section=section)
 
 
-def extend(old: bytes, ordinal: int, block: Block) -> Extended:
-    """Add a block at the end of the section that has this ordinal in `old`, closed first."""
-    raise NotImplementedError
+def extend(old: bytes, section: Section, block: Block) -> Extended:
+    """Add a block at the end of a section that was found in `old`, after closing its last line.
+
+    The result was parsed again: the other sections are as before, this one holds the block.
+    """
+    closed = close(old)
+    day = days.parse(closed)
+    text = _checked(block)
+    before = next(each for each in day.sections if each.start == section.start)
+    added = insert(closed, before.end, text)
+    after = days.parse(added.data)
+    found = _only(closed, day, added, after, before.ordinal - 1)
+    kept = (found.id, found.bindings, found.owners)
+    if kept != (before.id, before.bindings, before.owners):
+        raise _unverified()
+    return Extended(insertion=added, before=before, section=found)
 
 
-def find_bound(day: Day, section: str, token: str) -> Section:
+def _checked(block: Block) -> str:
+    text = block.render()
+    require_plain(text, "content")
+    return text
+
+
+def _only(closed: bytes, before: Day, added: Insertion, after: Day, index: int) -> Section:
+    """Require that only the section at this place changed, and that it holds what was added."""
+    ours = [closed[each.start : each.end] for each in before.sections]
+    theirs = [added.data[each.start : each.end] for each in after.sections]
+    if not theirs:
+        raise _unverified()
+    section, target = after.sections[index], theirs.pop(index)
+    if len(ours) > len(theirs):
+        if not target.startswith(ours.pop(index)):
+            raise _unverified()
+    elif ours:  # the blank line that keeps a new section apart belongs to the one before it
+        theirs[-1] = theirs[-1][: len(ours[-1])]
+    head = before.sections[0].start if before.sections else len(closed)
+    if (
+        ours != theirs
+        or not section.start <= added.start <= added.end <= section.end
+        or added.data[:head] != closed[:head]
+    ):
+        raise _unverified()
+    return section
+
+
+def _unverified() -> Exception:
+    return refuse(
+        "MEMORY_SESSION_WRITE_VERIFICATION_FAILED",
+        "the day would not be read as it was meant",
+        hint="write plain text, without headings or markers of a session",
+    )
+
+
+def find_bound(day: Day, name: str, token: str) -> Section:
     """Give the section that an id and its token, or the token's start, open (J74)."""
-    raise NotImplementedError
+    found = day.with_id(name)
+    if not found:
+        raise refuse(
+            "MEMORY_SESSION_NOT_FOUND",
+            "this day has no section of this id",
+            hint="give the date of the section, or write without one to open a new section",
+            sessionId=name,
+        )
+    if len(found) > 1:
+        raise refuse(
+            "MEMORY_SESSION_AMBIGUOUS",
+            "more than one section of this day has this id",
+            hint="write without a section to open a new one",
+            sessionId=name,
+            lines=[section.line for section in found],
+        )
+    section = found[0]
+    if section.bindings and not section.is_managed:
+        raise refuse(
+            "MEMORY_SESSION_LAYOUT_INVALID",
+            "the section holds two markers, or another section's",
+            hint="write without a section to open a new one",
+            sessionId=name,
+            line=section.line,
+        )
+    if not section.bindings:
+        raise refuse(
+            "MEMORY_SESSION_BINDING_UNAVAILABLE",
+            "the section was written by hand and has no marker",
+            hint="write without a section to open a new one",
+            sessionId=name,
+            line=section.line,
+        )
+    held = section.bindings[0].token[: len(token)]
+    if not hmac.compare_digest(held.encode(), token.lower().encode()):
+        raise refuse(
+            "MEMORY_SESSION_BINDING_MISMATCH",
+            "the token is not that of this section",
+            hint="repeat the section handle of your own receipt, or write without one",
+            sessionId=name,
+        )
+    return section
 
 
 def is_repeat(old: bytes, section: Section, block: Block) -> bool:
     """Tell whether the block already ends its section."""
-    raise NotImplementedError
+    rest = _before_block(old[section.after_header : section.end], block)
+    return rest is not None and ends_blank(rest)
 
 
 def opened_before(old: bytes, day: Day, opening: Opening, block: Block | None) -> Section | None:
     """Give the section that the same call opened before, if its answer was lost."""
-    raise NotImplementedError
+    own = [section for section in day.sections if opening.owner in section.owners]
+    if not own or not own[-1].is_managed:
+        return None
+    section = own[-1]
+    meant = days.parse(opening.render("01").encode()).sections[0]
+    if (section.title, section.intent, section.source_message) != (
+        meant.title,
+        meant.intent,
+        meant.source_message,
+    ):
+        return None
+    rest = _before_block(old[section.after_header : section.end], block or Block())
+    return section if rest is not None and not rest.strip() else None
+
+
+def _before_block(text: bytes, block: Block) -> bytes | None:
+    """Take a block from the end of a section's text, whatever its state line says."""
+    left = text.replace(b"\r\n", b"\n").rstrip() + b"\n"
+    before, state, after = (part.encode() for part in block.parts())
+    if not state:
+        return _without(left, (before + after).rstrip() + b"\n")
+    rest = _without(left, after.rstrip() + b"\n")
+    if rest is None:
+        return None
+    line = rest.rfind(b"\n", 0, max(len(rest) - 1, 0)) + 1
+    return _without(rest[:line], before) if rest.startswith(_STATE_LINE, line) else None
+
+
+def _without(text: bytes, end: bytes) -> bytes | None:
+    return text[: len(text) - len(end)] if text.endswith(end) else None

@@ -34,10 +34,12 @@ UNRESOLVED = FILTERS["unresolved"]
 
 _BY_GLYPH = {glyph: state for state, glyph in GLYPHS.items()} | {"⏳": State.ACTIVE}
 _BY_WORD = {
-    **dict.fromkeys("completed complete closed done 完成 已完成 已关闭".split(), State.COMPLETED),
-    **dict.fromkeys("blocked paused 阻塞 已阻塞 暂停 已暂停".split(), State.BLOCKED),
     **dict.fromkeys(
-        "active in-progress pending 进行中 处理中 等待 等待中".split(), State.ACTIVE
+        ["completed", "complete", "closed", "done", "完成", "已完成", "已关闭"], State.COMPLETED
+    ),
+    **dict.fromkeys(["blocked", "paused", "阻塞", "已阻塞", "暂停", "已暂停"], State.BLOCKED),
+    **dict.fromkeys(
+        ["active", "in-progress", "pending", "进行中", "处理中", "等待", "等待中"], State.ACTIVE
     ),
 }
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
