@@ -18,6 +18,11 @@ from amux.journal.refusals import refuse
 FOLDER = "ledger"
 KINDS = ("session", "ingress", "use", "task", "child", "route")
 MAX_RECORDS = 20_000
+# What the floor says of a file that holds no record: another kind of file, or an unreadable one.
+_OF_THE_FILE = {
+    "MEMORY_FILE_NOT_REGULAR", "MEMORY_SOURCE_TOO_LARGE", "MEMORY_STORE_READ_ONLY",
+    "MEMORY_DISK_FULL",
+}  # fmt: skip
 _ENDING = ".json"
 RECORD_MAX_BYTES = 4 * 1024 * 1024  # a child plan with all that its children handed in is largest
 
@@ -123,10 +128,10 @@ class Ledger:
     def _bytes(self, kind: str, key: str) -> bytes | None:
         try:
             return self._state.read(_path(kind, key), max_bytes=RECORD_MAX_BYTES)
-        except Corrupt as error:
-            if str(error.details.get("reason", "")).startswith("MEMORY_"):
-                raise  # the way to it is at fault, not the record
-            raise record.corrupt(kind, key, "file") from error
+        except AmuxError as error:
+            if error.details.get("reason") in _OF_THE_FILE:
+                raise record.corrupt(kind, key, "file") from error
+            raise
 
 
 def _path(kind: str, key: str) -> str:
