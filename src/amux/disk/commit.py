@@ -124,6 +124,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
+def name_of(error: OSError) -> str:
+    """Name what the system said, such as ENOSPC."""
+    return errno.errorcode.get(error.errno or 0, "unknown")
+
+
 def is_forbidden(error: OSError) -> bool:
     """Tell whether it may not be written."""
     return error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}

@@ -4,7 +4,6 @@ Rule 1: one place turns an error of the disk into a reason; whoever writes or re
 Rule 2: before the rename nothing has changed, and the refusal is definite; after it, it is not.
 """
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,7 +26,7 @@ def told(path: str) -> Iterator[None]:
 
 def of(error: OSError, path: str) -> AmuxError:
     """Make the refusal of an error that left everything as it was."""
-    name = errno.errorcode.get(error.errno or 0, "unknown")
+    name = commit.name_of(error)
     match error:
         case BlockedError():
             return refuse(
@@ -77,7 +76,7 @@ def unknown(path: str, cause: OSError | None = None) -> AmuxError:
         "the file was replaced, and what stands there now could not be made sure",
         hint="read it; a write that is missing is made good by sending the same call again",
         path=path,
-        cause=errno.errorcode.get(cause.errno or 0, "unknown") if cause else "other-bytes",
+        cause=commit.name_of(cause) if cause else "other-bytes",
     )
 
 

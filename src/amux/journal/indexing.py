@@ -1,0 +1,151 @@
+"""Refreshing the derived index after a commit: objects, manifest, pointer last (J59).
+
+Rule 1: it is made from the bytes that were read back, under the lock that they were written under.
+Rule 2: whatever fails here is told in the receipt and fails nothing else.
+Rule 3: an object is named by its digest and never changed; what neither of two generations needs
+        is removed.
+"""
+
+from collections.abc import Mapping
+
+from amux.disk import commit, regular
+from amux.disk.tree import Folder
+from amux.errors import AmuxError
+from amux.journal.index import (
+    FORMAT,
+    MANIFEST_SCHEMA,
+    MANIFESTS,
+    OBJECT_MAX_BYTES,
+    OBJECTS,
+    PARTITION_SCHEMA,
+    POINTER,
+    POINTER_SCHEMA,
+    PRODUCER,
+    SMALL_MAX_BYTES,
+    BrokenIndexError,
+    Consulted,
+    Record,
+    Scope,
+    Source,
+    current,
+    sealed,
+    spelled,
+)
+from amux.journal.moment import Moment
+from amux.journal.root import Held, LockGoneError
+
+
+def refresh(
+    held: Held,
+    scope: Scope,
+    source: Source,
+    partitions: Mapping[str, object],
+    *,
+    now: Moment,
+    kept: Consulted | None = None,
+) -> Record:
+    """Make the index of a file that was just written; `indexReceipt` of a write (J59).
+
+    `kept` is the standing index whose other partitions still hold. Whatever fails is told in the
+    receipt and fails nothing else.
+    """
+    try:
+        return _refreshed(held, scope, source, partitions, now, kept)
+    except LockGoneError:
+        return {"status": "failed", "reason": "lock-gone"}
+    except AmuxError as refusal:
+        return {"status": "failed", "reason": str(refusal.details.get("reason", refusal.code))}
+    except OSError as error:
+        return {"status": "failed", "reason": commit.name_of(error)}
+
+
+def _refreshed(
+    held: Held,
+    scope: Scope,
+    source: Source,
+    partitions: Mapping[str, object],
+    now: Moment,
+    kept: Consulted | None,
+) -> Record:
+    ground = held.ground
+    try:
+        before = current(ground, scope)
+    except BrokenIndexError:
+        before = None
+    objects = dict(kept.manifest.objects) if kept and kept.manifest else {}
+    with (
+        ground.make_folder(scope.folder) as top,
+        ground.make_folder(f"{scope.folder}/{OBJECTS}") as folder,
+        ground.make_folder(f"{scope.folder}/{MANIFESTS}") as manifests,
+    ):
+        for each in (top, folder, manifests):
+            commit.sweep(each)
+        for key, data in partitions.items():
+            record = sealed(
+                {"schemaVersion": PARTITION_SCHEMA, "key": key, "format": FORMAT, "data": data}
+            )
+            objects[key] = str(record["digest"])
+            _put(held, folder, f"{record['digest']}.json", record)
+        listed = [{"key": key, "object": objects[key]} for key in sorted(objects)]
+        if (
+            before is not None
+            and before.source == source.as_json()
+            and dict(before.objects) == objects
+            and before.producer == PRODUCER
+        ):
+            return {"status": "reused", "reason": None}
+        manifest = sealed(
+            {
+                "schemaVersion": MANIFEST_SCHEMA,
+                "generation": before.generation + 1 if before else 1,
+                "previous": before.digest if before else None,
+                "producer": PRODUCER,
+                "format": FORMAT,
+                "source": source.as_json(),
+                "partitions": listed,
+            }
+        )
+        _put(held, manifests, f"{manifest['digest']}.json", manifest)
+        pointer = sealed(
+            {
+                "schemaVersion": POINTER_SCHEMA,
+                "generation": manifest["generation"],
+                "manifest": manifest["digest"],
+                "committedAt": now.iso,
+            }
+        )
+        _put(held, top, POINTER, pointer, is_new=False)
+        found = regular.read(top, POINTER, max_bytes=SMALL_MAX_BYTES)
+        if found is None or found.data != spelled(pointer):
+            return {"status": "failed", "reason": "pointer-readback"}
+        reachable = set(objects.values()) | (set(before.objects.values()) if before else set())
+        _clear(folder, reachable)
+        _clear(manifests, {str(manifest["digest"])} | ({before.digest} if before else set()))
+    return {"status": "written", "reason": None}
+
+
+def _put(held: Held, folder: Folder, name: str, record: Record, *, is_new: bool = True) -> None:
+    """Put a file of an index in its place; one named by its digest that is there stays."""
+    data = spelled(record)
+    if is_new:
+        seen = folder.look(name)
+        if seen is not None and seen.kind == "file" and seen.size == len(data):
+            found = regular.read(folder, name, max_bytes=OBJECT_MAX_BYTES)
+            if found is not None and found.data == data:
+                return
+    ground = held.ground
+    owner = (ground.owner, ground.gid) if ground.uid == 0 else None
+    temporary = commit.stage(folder, name, data, like=None, owner=owner)
+    try:
+        held.require()
+        commit.put_over(folder, temporary, name)
+    except BaseException:
+        commit.discard(folder, temporary)
+        raise
+
+
+def _clear(folder: Folder, reachable: set[str]) -> None:
+    """Remove what neither generation needs."""
+    for name in list(folder.names()):
+        if name.removesuffix(".json") not in reachable:
+            commit.discard(folder, name)
