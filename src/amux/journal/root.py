@@ -71,6 +71,10 @@ class Held:
         if not self._lock.counts:
             raise LockGoneError
 
+    def over(self, ground: Ground) -> "Held":
+        """Give the same hold for files at another ground of this workspace (`layout.json`)."""
+        return Held(self.place, ground, self._lock)
+
     def release(self) -> None:
         """Let the next writer have it."""
         self._lock.release()
