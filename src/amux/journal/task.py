@@ -5,7 +5,7 @@ Rule 2: a state that another root identity or generation made is foreign: histor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from amux.journal import shape
@@ -86,8 +86,12 @@ class TaskState:
 
     @property
     def generation(self) -> int:
-        """Give the number of the present owner, or of the last; 0 before the first."""
-        return 0 if self.owner is None else self.owner.writer_generation
+        """Give the largest number that an owner of the task has had; 0 before the first.
+
+        An admission that begins anew has no owner, and goes on counting all the same.
+        """
+        known = [one.writer_generation for one in self.transitions]
+        return max(known, default=0) if self.owner is None else self.owner.writer_generation
 
     def is_foreign(self, standing: Standing) -> bool:
         """Tell whether it was made under another root identity or runtime generation."""
@@ -95,6 +99,38 @@ class TaskState:
             standing.root_identity,
             standing.generation,
         )
+
+    def repeats(self, session: str, request_digest: str) -> bool:
+        """Tell whether a request is the one that made the newest transition (T53)."""
+        newest = self.transitions[-1:]
+        return bool(newest) and (newest[0].session, newest[0].request_digest) == (
+            session[:SESSION_CHARS],
+            request_digest,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What made a transition: an operation, of a session, by a request, at a time."""
+
+    op: str
+    session: str
+    request_digest: str
+    at: str
+
+
+def follow(state: TaskState, cause: Cause, **changes: object) -> TaskState:
+    """Make the state that a transition leads to: one commit further, and noted."""
+    changed = replace(state, state_sequence=state.state_sequence + 1, **changes)  # type: ignore[arg-type]
+    noted = Transition(
+        seq=changed.state_sequence,
+        at=cause.at,
+        op=cause.op,
+        session=cause.session[:SESSION_CHARS],
+        writer_generation=changed.generation,
+        request_digest=cause.request_digest,
+    )
+    return replace(changed, transitions=(*state.transitions, noted)[-MAX_TRANSITIONS:])
 
 
 def encode(state: TaskState) -> dict[str, object]:
