@@ -7,10 +7,11 @@ Rule 2: a key finds; it is never shown and never stored in place of the name.
 
 import re
 import unicodedata
+from collections import Counter
 
 # White_Space of Unicode. `str.split` would also cut at four control characters that are none.
 _BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
-KEY_MAX_CHARS = 200  # of a key that is compared with others by distance: it bounds the work
+KEY_MAX_CHARS = 200  # of a key that is measured against others: it bounds the work
 
 
 def name_key(name: str) -> str:
@@ -23,12 +24,19 @@ def name_key(name: str) -> str:
     return _BLANKS.sub(" ", folded).strip(" ")
 
 
-def distance(one: str, other: str) -> int:
+def distance(one: str, other: str, *, at_most: int) -> int | None:
     """Count the insertions, deletions and changes of one character that lead to the other.
 
-    >>> distance("totals", "totels")
+    None where it takes more than `at_most`.
+
+    >>> distance("totals", "totels", at_most=2)
     1
     """
+    if len(one) < len(other):
+        one, other = other, one
+    # Neither length nor letters may differ by more: that spares most pairs the table below.
+    if len(one) - len(other) > at_most or len(one) - _common(one, other) > at_most:
+        return None
     row = list(range(len(other) + 1))
     for at, left in enumerate(one, start=1):
         diagonal, row[0] = row[0], at
@@ -37,4 +45,10 @@ def distance(one: str, other: str) -> int:
                 row[index],
                 min(row[index] + 1, row[index - 1] + 1, diagonal + (left != right)),
             )
-    return row[-1]
+        if min(row) > at_most:
+            return None
+    return row[-1] if row[-1] <= at_most else None
+
+
+def _common(one: str, other: str) -> int:
+    return (Counter(one) & Counter(other)).total()
