@@ -6,10 +6,11 @@ Rule 3: at most one is open; an unknown effect blocks retry, takeover and comple
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.journal import shape
 
 DISPATCHED, SETTLED = "dispatched", "settled"
 UNKNOWN, APPLIED, NOT_APPLIED = "unknown", "known-applied", "known-not-applied"
@@ -67,3 +68,42 @@ def chain(digest: str, record_digest: str) -> str:
 
 Observed = Mapping[str, str]
 """The present digest of each target by its path; one that cannot be observed has no entry."""
+
+
+# phase before, command -> phase after; by what the targets show, never by what a caller says.
+TABLE: dict[tuple[str | None, str], str] = {
+    (None, "begin"): DISPATCHED,
+    (DISPATCHED, "settle"): SETTLED,
+    (DISPATCHED, "reconcile"): SETTLED,
+}
+
+
+def settle(opened: Operation, observed: Observed, at: str) -> Operation | None:
+    """Give the operation as its targets show it; None where one cannot be observed."""
+    if any(target.path not in observed for target in opened.targets):
+        return None
+    targets = tuple(replace(one, after=observed[one.path]) for one in opened.targets)
+    is_changed = any(one.after != one.before for one in targets)
+    return shape.seal(
+        replace(
+            opened,
+            targets=targets,
+            phase=TABLE[opened.phase, "settle"],
+            effect=APPLIED if is_changed else NOT_APPLIED,
+            ended_at=at,
+        )
+    )
+
+
+def unseen(opened: Operation, observed: Observed) -> list[str]:
+    """Name the targets that cannot be observed."""
+    return [target.path for target in opened.targets if target.path not in observed]
+
+
+def add(settled: Settled, done: Operation) -> Settled:
+    """Note one more operation that is over."""
+    return Settled(
+        count=settled.count + 1,
+        digest=chain(settled.digest, done.record_digest),
+        newest=(*settled.newest, done)[-MAX_KEPT:],
+    )
