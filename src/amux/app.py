@@ -19,6 +19,8 @@ from amux.surface.cli import output
 TYPE_CHECKING = False  # importing `typing` for the real one would cost each start 4 ms
 if TYPE_CHECKING:
     from amux.compose import Offline
+    from amux.journal.desk import Desk
+    from amux.runtime import context as shapes
 
 # What only some verbs need. The first three are the Hub's side, which a zipapp lacks.
 LATE = {
@@ -27,9 +29,24 @@ LATE = {
     "mcp_http": "amux.surface.mcp_http",
     "process": "amux.runtime.process",
     "mcp": "amux.surface.mcp.server",
+    "layout": "amux.journal.layout",
+    "journal": "amux.journal.desk",
     "settings_file": "amux.settings_file",
     "tls": "amux.tls",
 }
+
+
+class Place:
+    """Where this process works, for the journal (J12): a start directory, home, and a uid."""
+
+    __slots__ = ("home", "is_named", "start", "uid")
+
+    def __init__(self, start: str, *, is_named: bool) -> None:
+        self.start = start
+        self.is_named = is_named
+        """Whether a flag or AMUX_WORKSPACE names it."""
+        self.home = os.path.realpath(os.path.expanduser("~"))
+        self.uid = os.geteuid()
 
 
 class Context:
@@ -60,6 +77,35 @@ class Context:
         """Give the administrator's calls with no Hub running (M47)."""
         asks: Offline = self.late("compose").Offline(self.config, clock=self.clock, wall=self.wall)
         return asks
+
+    def place(self, workspace: str = "") -> Place:
+        """Find the start directory; `workspace` is what a person named on the command line."""
+        named = workspace or self.config.workspace
+        try:
+            here = os.getcwd()
+        except OSError:  # it was removed; one that is named in full may be there all the same
+            if not named.startswith("/"):
+                return Place("", is_named=bool(named))
+            here = "/"
+        find = self.late("layout").start_directory
+        start, is_named = find(workspace, self.config.workspace, here)
+        return Place(start, is_named=is_named)
+
+    def desk(
+        self, place: "shapes.Place", *, client: str | None = None, session: str = ""
+    ) -> "Desk":
+        """Open the journal; `client` is the MCP client's own name, None for the command line."""
+        desk: Desk = self.late("journal").Desk.of(
+            place,
+            environment=self.config.environment,
+            client=client,
+            session=session,
+            host=os.uname().nodename,
+            posix_session=os.getsid(0),
+            clock=self.wall,
+            random_bytes=self.random_bytes,
+        )
+        return desk
 
 
 def main() -> int:

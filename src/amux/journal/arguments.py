@@ -16,7 +16,8 @@ from amux.core import canonical, guard
 from amux.errors import AmuxError
 from amux.journal.moment import Moment
 from amux.journal.refusals import next_call, refuse
-from amux.journal.tools import AGENTS, Field, Tool
+from amux.journal.tool import Field, Tool
+from amux.journal.tools import AGENTS
 
 _BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -32,7 +33,7 @@ Arguments = dict[str, object]
 
 def check(tool: Tool, given: object, now: Moment) -> Arguments:
     """Give the arguments as the tool may use them, or refuse the first that it may not."""
-    found = _Check(tool, now).object("", given, tool.fields)
+    found = _Check(tool, now).keys("", given, tool.fields)
     together = _TOGETHER.get(tool.name)
     if together is not None:
         together(tool, found)
@@ -51,7 +52,7 @@ class _Check:
         self._tool = tool
         self._now = now
 
-    def object(self, path: str, given: object, fields: tuple[Field, ...]) -> Arguments:
+    def keys(self, path: str, given: object, fields: tuple[Field, ...]) -> Arguments:
         if not isinstance(given, Mapping):
             raise wrong(self._tool, path or "arguments", "an object is needed")
         known = {field.name: field for field in fields}
@@ -79,11 +80,11 @@ class _Check:
                     raise wrong(self._tool, path, "true or false is needed")
                 return value
             case "object":
-                return self.object(path, value, field.fields)
+                return self.keys(path, value, field.fields)
             case "array":
                 return self._array(path, value, field)
             case "evidence" if not isinstance(value, str):
-                return self.object(path, value, _EVIDENCE)
+                return self.keys(path, value, _EVIDENCE)
             case "record" | "budget":
                 return self._data(path, value, field)
             case _:

@@ -111,9 +111,7 @@ def new(
     )
 
 
-def require(
-    plan: ReadPlan | None, tool: str, binding: object, call: dict[str, object]
-) -> ReadPlan:
+def require(plan: ReadPlan | None, tool: str, binding: object, call: dict[str, object]) -> ReadPlan:
     """Give the open plan that a query may go by, or refuse (J52).
 
     `call` holds the arguments by which a status finds the same target.

@@ -9,8 +9,10 @@ Rule 3: a setting that cannot be meant is refused when it is first needed, namin
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from amux.journal import agent
 from amux.journal.refusals import refuse
 
 LOCK_WAIT_MS = 2_000  # J25
@@ -68,6 +70,61 @@ class Surroundings:
     def is_mcp(self) -> bool:
         """Tell whether an MCP client asks: rows 1 to 3 of J29 exist only then."""
         return self.face == "mcp"
+
+
+class Place(Protocol):
+    """Where a process works."""
+
+    @property
+    def start(self) -> str:
+        """Give the start directory."""
+
+    @property
+    def is_named(self) -> bool:
+        """Tell whether a person named it."""
+
+    @property
+    def home(self) -> str:
+        """Give the home directory."""
+
+    @property
+    def uid(self) -> int:
+        """Give the effective user."""
+
+
+def gather(
+    place: Place,
+    *,
+    environment: Mapping[str, str],
+    client: str | None,
+    session: str,
+    host: str,
+    posix_session: int,
+    clock: Callable[[], float],
+    random_bytes: Callable[[int], bytes],
+) -> Surroundings:
+    """Put together what the journal knows; `client` is None for the command line."""
+    facts = {name: text for name in _VARIABLES if (text := environment.get(name))}
+    is_mcp = client is not None
+    return Surroundings(
+        face="mcp" if is_mcp else "cli",
+        start=place.start,
+        is_start_named=place.is_named,
+        facts=facts,
+        client=client or "",
+        session_named=session,
+        session_fallback=random_bytes(16).hex() if is_mcp else f"cli-{host}-{posix_session}",
+        zone=zone_of(facts),
+        lock_wait_ms=lock_wait_of(facts),
+        child=child_of(facts),
+        clock=clock,
+        random_bytes=random_bytes,
+        home=place.home,
+        uid=place.uid,
+    )
+
+
+_VARIABLES = agent.VARIABLES | {"AMUX_TZ", "AMUX_LOCK_WAIT_MS", "AMUX_CHILD_LEASE"}
 
 
 def zone_of(facts: Mapping[str, str]) -> tzinfo | None:

@@ -76,7 +76,7 @@ def test_words_after_two_dashes_are_no_part_of_the_verb() -> None:
         (["memory", "shwo", "a.md"], "memory shwo"),
         (["nothing"], "nothing"),
         (["completion", "tcsh"], "shell"),
-        (["mcp", "--tools", "journal"], "tools"),
+        (["mcp", "--tools", "everything"], "tools"),
     ],
 )
 def test_what_is_unknown_missing_or_doubled_is_named(argv: list[str], argument: str) -> None:

@@ -254,12 +254,13 @@ _ROWS = (
     Verb(
         "mcp",
         "mcp:serve",
-        "serve the memory tools over MCP on standard input and output",
+        "serve the tools of memory and journal over MCP on standard input and output",
         Option(
             "tools",
             "SET",
-            "fix the tools that are offered; else the Hub is asked once",
-            choices=("memory", "none"),
+            "fix the tools that are offered; else the Hub is asked once, and the journal's are "
+            "there if the workspace has one",
+            choices=("memory", "journal", "all", "none"),
         ),
         examples=(("amux mcp", "started by an agent, not by hand"),),
     ),
