@@ -11,29 +11,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
+from typing import NamedTuple
 
 from amux.journal import table
 from amux.journal.day import canonical_id
-from amux.journal.insertion import BOM, Insertion, close, decode, insert, is_closed
-from amux.journal.refusals import refuse
+from amux.journal.insertion import BOM, is_closed
 from amux.journal.remark import Remark
 from amux.journal.status import State, state_of
 
 COLUMNS = ("日期", "会话", "类型", "摘要", "关联报告", "关联记忆", "状态")
-TYPES = ("dev", "fix", "analyze", "audit", "self-fix", "chat", "resume", "other")
-UNSPECIFIED = "unspecified"  # an intent only; its row says `other`
 MAX_STATES = 20  # of one conflict: enough to see what happened
 
-_RULE = "|------|:----:|------|------|---------|---------|:----:|\n"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _OURS = re.compile(r"> ?项目[：:]")
 _WIDTH = len(COLUMNS)
 _TEXT = COLUMNS.index("摘要")
+_FIRST_COLUMN = COLUMNS[0].encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One event of a SUMMARY; offsets count bytes of the file."""
+class Row(NamedTuple):
+    """One event of a SUMMARY; offsets count bytes of the file.
+
+    A tuple, because years of them are read within one call.
+    """
 
     line: int | None
     start: int
@@ -92,7 +92,55 @@ class Summary:
 def parse(data: bytes, *, is_cut: bool = False) -> Summary:
     """Find the rows of a SUMMARY's bytes; of a window that lacks the start, the whole ones."""
     first = data.find(b"\n") + 1 if is_cut else len(BOM) * data.startswith(BOM)
-    reader = _Reader(is_cut=is_cut)
+    # A window that lacks the start almost always begins inside the one long table.
+    return _parse(data, first, _Reader(is_cut=is_cut, in_table=is_cut))
+
+
+def parse_end(data: bytes, start: int, *, in_table: bool, lines: int) -> Summary:
+    """Parse what follows `start`, the start of a line; `lines` stand before it."""
+    return _parse(data, start, _Reader(in_table=in_table, lines=lines))
+
+
+def row_at(data: bytes, line: int | None, start: int, end: int) -> Row | None:
+    """Give the row that a parse found at this place, if one is still there."""
+    reader = _Reader(is_cut=line is None, in_table=True, lines=(line or 1) - 1)
+    raw = data[start:end]
+    if raw.endswith(b"\n"):
+        reader.take(raw[:-1], start, end)
+    else:
+        reader.take_tail(raw, start)
+    return reader.rows[0] if reader.rows else None
+
+
+def reaches(data: bytes, end: int) -> bool:
+    """Tell whether a line that starts at `end` stands in a table; without reading every row."""
+    first = len(BOM) * data.startswith(BOM)
+    at = max(first, data.rfind(b"\n#", 0, end) + 1)
+    while (at := data.find(_FIRST_COLUMN, at, end)) >= 0:
+        start = max(first, data.rfind(b"\n", 0, at) + 1)
+        at = data.find(b"\n", at, end)
+        if at < 0:
+            return False
+        cells = table.cells_of(data[start:at].decode("utf-8", "replace"))
+        if cells is not None and _is_header(cells):
+            return True
+    return False
+
+
+def current_row(data: bytes, day: str, section: str) -> Row | None:
+    """Give the last row of one key; without reading every row."""
+    at, found = len(data), None
+    while found is None and (at := data.rfind(day.encode(), 0, at)) >= 0:
+        start = max(len(BOM) * data.startswith(BOM), data.rfind(b"\n", 0, at) + 1)
+        end = data.find(b"\n", at) + 1 or len(data)
+        row = row_at(data, data.count(b"\n", 0, start) + 1, start, end)
+        if row is not None and (row.is_canonical, row.date, row.section) == (True, day, section):
+            found = row if reaches(data, start) else None
+        at = start
+    return found
+
+
+def _parse(data: bytes, first: int, reader: "_Reader") -> Summary:
     lines = data[first:].split(b"\n")
     tail = lines.pop()
     offset = first
@@ -102,7 +150,7 @@ def parse(data: bytes, *, is_cut: bool = False) -> Summary:
         offset = end
     if not is_closed(data):
         reader.take_tail(tail, offset)
-    if decode(data)[1]:
+    if reader.is_bad:
         reader.remarks.append(Remark("invalid-utf8"))
     return Summary(
         rows=tuple(reader.rows), remarks=tuple(reader.remarks), reaches_end=reader.in_table
@@ -112,21 +160,22 @@ def parse(data: bytes, *, is_cut: bool = False) -> Summary:
 class _Reader:
     """Go through the lines of a SUMMARY, once."""
 
-    def __init__(self, *, is_cut: bool) -> None:
+    def __init__(self, *, is_cut: bool = False, in_table: bool = False, lines: int = 0) -> None:
         self.rows: list[Row] = []
         self.remarks: list[Remark] = []
-        # A window that lacks the start almost always begins inside the one long table.
-        self.in_table = is_cut
+        self.in_table = in_table
         self._is_cut = is_cut
-        self._number = 0
+        self._number = lines
         self._has_foreign = False
+        self.is_bad = False
         self._dates: dict[str, bool] = {}
         self._ids: dict[str, str | None] = {}
 
     def take(self, raw: bytes, start: int, end: int) -> None:
         self._number += 1
-        if raw.startswith(b"|"):
-            cells = table.cells_of(raw.decode("utf-8", "replace"))
+        text = self._text(raw)
+        if text.startswith("|"):
+            cells = table.cells_of(text)
             if cells is None:
                 self._foreign()
             elif _is_header(cells):
@@ -137,19 +186,26 @@ class _Reader:
                 self._row(cells, start, end)
             elif not table.is_rule(cells):
                 self._misfit(cells, start, end)
-        elif raw.startswith(b"#"):
+        elif text.startswith("#"):
             self.in_table = False
-        elif raw and not raw.isspace() and not _OURS.match(raw.decode("utf-8", "replace")):
+        elif text and not text.isspace() and not _OURS.match(text):
             self._foreign()
 
     def take_tail(self, raw: bytes, start: int) -> None:
         """Take the last line, that nobody ended: a row if it is a whole one, else text."""
         self._number += 1
         self._remark("unterminated-tail")
-        cells = table.cells_of(raw.decode("utf-8", "replace"))
+        cells = table.cells_of(self._text(raw))
         is_row = cells is not None and len(cells) >= _WIDTH and not table.is_rule(cells)
         if cells is not None and self.in_table and is_row and not _is_header(cells):
             self._misfit(cells, start, start + len(raw))
+
+    def _text(self, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            self.is_bad = True
+            return raw.decode("utf-8", "replace")
 
     def _misfit(self, cells: list[str], start: int, end: int) -> None:
         surplus = len(cells) - _WIDTH
@@ -217,95 +273,3 @@ def is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def append(old: bytes | None, cells: Sequence[str], *, agent: str, project: str) -> Insertion:
-    """Add a row at the end, with what a table needs before it; None is an absent file.
-
-    The result was parsed again: exactly this row was added.
-    """
-    data = close(old or b"")
-    before = parse(data)
-    header = table.render(COLUMNS) + _RULE
-    if not data.removeprefix(BOM):
-        header = f"# Agent SUMMARY — {agent}\n\n> 项目：{project}\n\n{header}"
-    if not before.reaches_end:
-        lead = insert(data, len(data), header)
-        added = insert(lead.data, len(lead.data), table.render(cells), is_block=False)
-    else:
-        added = insert(data, len(data), table.render(cells), is_block=False)
-    after = parse(added.data)
-    wanted = tuple(cell.strip(" \t") for cell in cells)
-    if after.rows[:-1] != before.rows or after.rows[-1:] == () or after.rows[-1].cells != wanted:
-        raise refuse(
-            "MEMORY_WRITER_ARGUMENT_INVALID",
-            "the row would not be read as it was given",
-            hint="give seven cells of one line each",
-            check="seven-cells",
-        )
-    return added
-
-
-def is_repeat(summary: Summary, cells: Sequence[str]) -> Row | None:
-    """Give the current row of this key if it equals these cells but for the clock time (J65)."""
-    day, section = cells[0][:10], canonical_id(cells[1])
-    current = None
-    for row in summary.rows:
-        if row.is_canonical and row.date == day and row.section == section:
-            current = row
-    same = tuple(cell.strip(" \t") for cell in cells[2:])
-    return current if current is not None and current.cells[2:] == same else None
-
-
-def date_cell(day: str, *, today: str, minute: str) -> str:
-    """Write the first cell: with the clock time only if the day is today (J47)."""
-    return minute if day == today else day
-
-
-def type_cell(intent: str) -> str:
-    """Write the third cell of a section's row: an unspecified intent is `other` (J46)."""
-    return "other" if intent == UNSPECIFIED else intent
-
-
-def check_type(text: str, *, may_be_unspecified: bool = False) -> str:
-    """Require a type of J46, or refuse with the check that failed; give it as it is written."""
-    if may_be_unspecified and text == UNSPECIFIED:
-        return text
-    parts = text.split("+")
-    reason = None
-    if not text.strip():
-        reason = "SUMMARY_TYPE_EMPTY"
-    elif "/" in text:
-        reason = "SUMMARY_TYPE_SLASH"
-    elif any(character.isspace() for character in text):
-        reason = "SUMMARY_TYPE_WHITESPACE"
-    elif len(set(parts)) < len(parts) or not set(parts) <= set(TYPES):
-        reason = "SUMMARY_TYPE_NON_CANONICAL"
-    if reason is not None:
-        hint = f"join some of {', '.join(TYPES)} by +"
-        raise refuse(reason, "the type is not a canonical one", hint=hint, check="type")
-    return text
-
-
-def check_row(line: str) -> tuple[str, ...]:
-    """Split the caller's row into seven cells, or refuse; `details.check` tells why (J71)."""
-    if line.splitlines() != [line]:
-        raise _unfit("one-line", "a row is one line")
-    cells = table.cells_of(line)
-    if cells is None or len(cells) != _WIDTH:
-        raise _unfit("seven-cells", "a row has seven cells")
-    if not is_date(cells[0][:10]) or not re.fullmatch(r"( \d{2}:\d{2})?", cells[0][10:]):
-        raise _unfit("real-date", "the first cell is no real date")
-    if canonical_id(cells[1].removeprefix("#")) is None:
-        raise _unfit("id", "the second cell is no session id")
-    if not cells[_TEXT]:
-        raise _unfit("summary", "the summary is empty")
-    check_type(cells[2])
-    if state_of(cells[-1]) is State.UNKNOWN:
-        raise _unfit("state", "the last cell names no known state")
-    return tuple(cells)
-
-
-def _unfit(check: str, message: str) -> Exception:
-    hint = f"write | {' | '.join(COLUMNS)} |, with 🔄, ✅ or ⛔ last"
-    return refuse("MEMORY_WRITER_ARGUMENT_INVALID", message, hint=hint, argument="row", check=check)
