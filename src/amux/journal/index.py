@@ -261,6 +261,7 @@ def _record(ground: Ground, path: str) -> Record | None:
 
 
 def sealed(record: Record) -> Record:
+    """Add to a record its own digest."""
     return {**record, "digest": canonical.digest(record)}
 
 
@@ -272,6 +273,7 @@ def _is_sealed(data: bytes, record: Mapping[str, object], digest: str) -> bool:
 
 
 def spelled(record: Mapping[str, object]) -> bytes:
+    """Spell a record as its file."""
     return canonical.encode(record) + b"\n"
 
 
