@@ -21,8 +21,8 @@ def test_a_locale_has_one_spelling(given: str, spelled: str) -> None:
 @pytest.mark.requirement("T43")
 @pytest.mark.parametrize(
     "given",
-    ["zz_??", "", "z", "english", "zh_CN", "zh-", "en-US-", "en-U", "ｚｈ", "en\n", "en-" + "a" * 40,
-     "de-Latn-Latn", "en-US-abc"],
+    ["zz_??", "", "z", "english", "zh_CN", "zh-", "en-US-", "en-U", "ｚｈ", "en\n",
+     "en-" + "a" * 40, "de-Latn-Latn", "en-US-abc"],
 )  # fmt: skip
 def test_what_is_no_locale_is_refused(given: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
