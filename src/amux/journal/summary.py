@@ -73,20 +73,26 @@ class Summary:
     def conflicts(self) -> tuple[Conflict, ...]:
         """Find sections that were reopened, the newest event first."""
         finished: set[str] = set()
-        reopened: dict[str, list[State]] = {}
+        reopened: set[str] = set()
         for row in self.rows:
             if row.state is State.COMPLETED:
                 finished.add(row.key)
             elif row.key in finished:
-                reopened[row.key] = []
+                reopened.add(row.key)
+        states: dict[str, list[State]] = {}
         for row in self.rows if reopened else ():
             if row.key in reopened:
-                states = reopened.pop(row.key)
-                reopened[row.key] = [*states, row.state]
-        return tuple(
-            Conflict(key, tuple(state for state, _ in groupby(states))[-MAX_STATES:])
-            for key, states in reversed(reopened.items())
-        )
+                states[row.key] = [*states.pop(row.key, []), row.state]
+        found = (conflict_of(key, its) for key, its in reversed(states.items()))
+        return tuple(conflict for conflict in found if conflict is not None)
+
+
+def conflict_of(key: str, states: Sequence[State]) -> Conflict | None:
+    """Tell whether a section was unfinished after it had been finished."""
+    done = states.index(State.COMPLETED) if State.COMPLETED in states else len(states)
+    if all(state is State.COMPLETED for state in states[done:]):
+        return None
+    return Conflict(key, tuple(state for state, _ in groupby(states))[-MAX_STATES:])
 
 
 def parse(data: bytes, *, is_cut: bool = False) -> Summary:
