@@ -130,6 +130,17 @@ def main() -> int:
         )
 
 
+def devcodex() -> int:
+    """Run `devcodex`: the names that seed 2 gave to setting a workspace up (J22)."""
+    words = sys.argv[1:] or ["--help"]
+    lead = next((word for word in words if not word.startswith("-")), "")
+    place = [] if lead == "doctor" or "--version" in words else ["workspace"]
+    # What is started from here is `amux`, which stands beside this script.
+    amux = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "amux")
+    sys.argv = [amux, *place, *words]
+    return main()
+
+
 def _table_of(text: str) -> HubTable:
     table: HubTable = import_module(LATE["settings_file"]).parse(text)
     return table
