@@ -204,7 +204,8 @@ def _of_changes(slot: Slot, evidence: Mapping[str, object], seen: Seen) -> list[
     changed = _texts(evidence["actualChangedRealpaths"])
     if not all(path.startswith("/") for path in changed):
         found.append("changed-realpath-not-absolute")
-    if not all(_is_inside(path, seen, lease.allowed_realpaths) for path in changed):
+    absolute = [path for path in changed if path.startswith("/")]
+    if not all(_is_inside(path, seen, lease.allowed_realpaths) for path in absolute):
         found.append("changed-realpath-outside-lease")
     patch = evidence["patchDigest"]
     if lease.mode == children.READ_ONLY and (changed or patch is not None):
