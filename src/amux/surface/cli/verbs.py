@@ -10,6 +10,7 @@ Rule 3: `handler` names a module beside this one and its function; only the modu
 
 from amux.errors import Code
 from amux.surface.cli.identity_verbs import IDENTITY_ROWS
+from amux.surface.cli.journal_verbs import JOURNAL_ROWS
 from amux.surface.cli.launch_verbs import LAUNCH_ROWS
 from amux.surface.cli.verb import HUB, JSON, Option, Positional, Verb
 from amux.surface.cli.workspace_verbs import WORKSPACE_ROWS
@@ -254,6 +255,7 @@ _ROWS = (
     *IDENTITY_ROWS,
     *LAUNCH_ROWS,
     *WORKSPACE_ROWS,
+    *JOURNAL_ROWS,
     Verb(
         "mcp",
         "mcp:serve",
