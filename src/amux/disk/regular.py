@@ -93,6 +93,17 @@ def read_end(folder: Folder, name: str, *, max_bytes: int) -> Found | None:
         os.close(fd)
 
 
+def read_start(folder: Folder, name: str, *, max_bytes: int) -> Found | None:
+    """Read the first `max_bytes` of a file, all of a smaller one; None where nothing is."""
+    fd = _open(folder, name)
+    if fd is None:
+        return None
+    try:
+        return Found(_bytes(fd, max_bytes), 0, _facts(os.fstat(fd), name))
+    finally:
+        os.close(fd)
+
+
 def _open(folder: Folder, name: str) -> int | None:
     if facts(folder, name) is None:
         return None
