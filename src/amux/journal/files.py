@@ -84,6 +84,12 @@ class Writer:
         self._now = now
         self._random_bytes = random_bytes
 
+    def look(self, path: str) -> bytes | None:
+        """Give the bytes that an edit would get now; None for no file."""
+        place, _, name = path.rpartition("/")
+        with trouble.told(path):
+            return self._look(place, name).data
+
     def write(self, path: str, edit: Edit[T], *, is_view: bool = False) -> Written[T]:
         """Bring one file of the active root from its old bytes to its new ones."""
         place, _, name = path.rpartition("/")

@@ -59,6 +59,21 @@ def refresh(
         return {"status": "failed", "reason": commit.name_of(error)}
 
 
+def is_whole(held: Held, scope: Scope, standing: Consulted) -> bool:
+    """Tell whether every object of a standing index is there, to be carried over."""
+    if standing.manifest is None:
+        return False
+    try:
+        folder = held.ground.open_folder(f"{scope.folder}/{OBJECTS}")
+        if folder is None:
+            return False
+        with folder:
+            there = {name.removesuffix(".json") for name in folder.names()}
+    except OSError:
+        return False
+    return there.issuperset(standing.manifest.objects.values())
+
+
 def _refreshed(
     held: Held,
     scope: Scope,
