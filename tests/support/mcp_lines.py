@@ -26,7 +26,14 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 class McpProcess:
     """One `amux mcp`, its answers collected by a thread so that every wait has an end."""
 
-    def __init__(self, home: Path, *words: str, output: int = subprocess.PIPE, **env: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *words: str,
+        output: int = subprocess.PIPE,
+        cwd: Path | None = None,
+        **env: str,
+    ) -> None:
         self.born = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "amux", "mcp", *words],
@@ -34,6 +41,7 @@ class McpProcess:
             stdout=output,
             stderr=subprocess.PIPE,
             env=environment(home, **env),
+            cwd=cwd,
         )
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._kept: list[dict[str, object]] = []
@@ -81,13 +89,13 @@ class McpProcess:
     ) -> dict[str, object]:
         return self.answer(self.ask(method, params), seconds)
 
-    def initialize(self, version: str = "2025-11-25") -> dict[str, object]:
+    def initialize(self, version: str = "2025-11-25", client: str = "test") -> dict[str, object]:
         introduction = self.request(
             "initialize",
             {
                 "protocolVersion": version,
                 "capabilities": {},
-                "clientInfo": {"name": "test", "version": "0"},
+                "clientInfo": {"name": client, "version": "0"},
             },
         )
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
