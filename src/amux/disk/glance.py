@@ -63,12 +63,21 @@ def read(path: str, *, max_bytes: int) -> bytes | None:
 
 def folders(path: str, *, limit: int) -> list[str]:
     """Name the directories in one, in order; links are none; at most `limit` names are read."""
+    return folders_or_cut(path, limit=limit)[0]
+
+
+def folders_or_cut(path: str, *, limit: int) -> tuple[list[str], bool]:
+    """Name the directories in one, in order, and tell whether there are names beyond the limit."""
     found: list[str] = []
+    read = 0
     with suppress(OSError), os.scandir(path) as entries:
-        for _, entry in zip(range(limit), entries, strict=False):
+        for entry in entries:
+            if read == limit:
+                return sorted(found), True
+            read += 1
             if _is_folder(entry):
                 found.append(entry.name)
-    return sorted(found)
+    return sorted(found), False
 
 
 def upwards(path: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ PROJECT_SCOPE, WORKSPACE_SCOPE = "project", "workspace"
 MAX_CANDIDATES = 20
 MAX_DEPTH = 4  # the segments of a namespace
 MAX_FOLDERS = 4096
+MAX_NAMES = 65_536  # of one directory, files included
 _SKIPPED = {
     "node_modules", "dist", "build", "coverage", "target", "vendor", "venv", "__pycache__",
 }  # fmt: skip
@@ -88,7 +89,7 @@ def select(
             source=layout.base,
         )
     if project is None:
-        project = enclosing(layout) if scope is None else None
+        project = enclosing(layout)
         if project is None:
             raise _ambiguous(layout, route_hint)
     else:
@@ -132,13 +133,15 @@ def discover(base: str) -> Discovered:
     """Find the projects below a base, breadth first, within J17's bounds."""
     projects: list[str] = []
     waiting = [("", False)]
-    seen = 0
+    seen, incomplete = 0, False
     for below, is_inside in waiting:  # grows while it is read
         depth = below.count("/") + 1 if below else 0
         if depth == MAX_DEPTH:
             continue
         is_project = below in projects
-        for name in glance.folders(glance.under(base, below), limit=MAX_FOLDERS):
+        names, is_cut = glance.folders_or_cut(glance.under(base, below), limit=MAX_NAMES)
+        incomplete = incomplete or is_cut
+        for name in names:
             if seen == MAX_FOLDERS:
                 return Discovered(tuple(projects), incomplete=True)
             if name.startswith(".") or name in _SKIPPED:
@@ -154,7 +157,7 @@ def discover(base: str) -> Discovered:
                 waiting.append((path, True))
             elif not is_inside or name in _THROUGH:
                 waiting.append((path, is_inside))
-    return Discovered(tuple(projects), incomplete=False)
+    return Discovered(tuple(projects), incomplete)
 
 
 def _target(layout: Layout, project: str, below: str, source: str) -> Target:
