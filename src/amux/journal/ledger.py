@@ -7,7 +7,7 @@ Rule 3: a record that is no record is refused by name, to the calls that need it
 Rule 4: nothing here is derived from names or times of files, and nothing is repaired.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from amux.errors import AmuxError, Corrupt
@@ -36,6 +36,9 @@ class State(Protocol):
     def names(self, path: str) -> list[str]:
         """Name what lies in a directory; nothing where none is."""
 
+    def written_before(self, path: str, epoch_ms: int) -> list[str]:
+        """Name the files of a directory that were written before a moment, as the disk says."""
+
     def create(self, path: str, data: bytes) -> bool:
         """Make a file, whole and durable, or tell that the name is taken; under the lock."""
 
@@ -59,11 +62,14 @@ class Ledger:
 
     def keys(self, kind: str) -> list[str]:
         """Name the records of a kind, in order."""
-        return sorted(
-            name[: -len(_ENDING)]
-            for name in self._state.names(f"{FOLDER}/{kind}")
-            if name.endswith(_ENDING) and record.is_key(name[: -len(_ENDING)])
-        )
+        return _keys(self._state.names(f"{FOLDER}/{kind}"))
+
+    def old_keys(self, kind: str, epoch_ms: int) -> list[str]:
+        """Name the records of a kind that were last written before a moment.
+
+        That is no evidence of anything but where it is worth looking.
+        """
+        return _keys(self._state.written_before(f"{FOLDER}/{kind}", epoch_ms))
 
     def every(self, kind: str) -> Iterator[Record]:
         """Read all records of a kind but those that are damaged."""
@@ -132,6 +138,11 @@ class Ledger:
             if error.details.get("reason") in _OF_THE_FILE:
                 raise record.corrupt(kind, key, "file") from error
             raise
+
+
+def _keys(names: Iterable[str]) -> list[str]:
+    keys = (name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING))
+    return sorted(key for key in keys if record.is_key(key))
 
 
 def _path(kind: str, key: str) -> str:

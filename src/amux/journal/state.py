@@ -53,6 +53,20 @@ class RuntimeState:
             with folder:
                 return sorted(name for name in folder.names() if not commit.is_temporary(name))
 
+    def written_before(self, path: str, epoch_ms: int) -> list[str]:
+        """Name the files of a directory that were written before a moment, as the disk says."""
+        with trouble.told(path):
+            folder = self._ground.open_folder(_below(path)) if self._ground else None
+            if folder is None:
+                return []
+            with folder:
+                return sorted(
+                    name
+                    for name in folder.names()
+                    if (seen := folder.look(name)) is not None
+                    and seen.mtime_ns < epoch_ms * 1_000_000
+                )
+
     def create(self, path: str, data: bytes) -> bool:
         """Make a file, whole and durable, or tell that the name is taken; under the lock."""
         return self._put(path, data, is_new=True, before=_nothing)
