@@ -7,6 +7,8 @@ Rule 3: calls run side by side: each step here is whole.
 
 import threading
 
+from amux.journal.live import Live
+from amux.journal.meta import Seen
 from amux.journal.readplan import Asker, ReadPlan
 
 MAX_PLANS = 64  # targets of one process; beyond, the oldest must be opened anew
@@ -21,6 +23,10 @@ class Book:
         self._plans: dict[Asker, ReadPlan] = {}
         self._epochs: dict[str, str] = {}
         self._contexts: dict[tuple[str, str], str] = {}
+        self.live = Live()
+        """The live files that this process holds (T10)."""
+        self.seen = Seen()
+        """The latest state of each task that this process has seen (T8)."""
 
     def plan(self, asker: Asker) -> ReadPlan | None:
         """Give the current plan of a target."""
