@@ -37,7 +37,8 @@ class Link:
         label = re.sub(r"([\[\]])", r"\\\1", self.label)
         href = relative(document, self.target)
         if _NEEDS_BRACKETS.search(href):
-            href = f"<{re.sub('([<>])', chr(92) + chr(92) + '1', href)}>"
+            href = re.sub(r"([<>])", r"\\\1", href)
+            href = f"<{href}>"
         return f"[{label}]({href})" + (f" — {self.purpose}" if self.purpose else "")
 
 
