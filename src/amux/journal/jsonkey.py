@@ -99,7 +99,7 @@ def _styles(data: bytes) -> Iterator[_Style]:
     text = data.decode("utf-8", "replace")
     body = text.rstrip("\r\n")
     end = text[len(body) :]
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = "\r\n" if "\r\n" in body else "\n"
     for indent in _INDENTS:
         for is_ascii in (False, True):
             spaced = (",", ": ") if indent is not None else (", ", ": ")

@@ -58,7 +58,7 @@ def replaced(data: bytes, table: str, keys: tuple[str, ...], digest: str) -> tup
     Raises:
         LookupError: ours is not there, or a person changed it.
     """
-    start, end = _found(data, keys, digest)
+    start, end, _ = _found(data, keys, digest)
     newline = "\r\n" if b"\r\n" in data[start:end] else "\n"
     lead = newline if data[start:end].startswith((b"\n", b"\r\n")) else ""
     block = (lead + table.replace("\n", newline)).encode("utf-8")
@@ -71,23 +71,28 @@ def removed(data: bytes, keys: tuple[str, ...], digest: str) -> bytes:
     Raises:
         LookupError: it is not there, or a person changed it.
     """
-    start, end = _found(data, keys, digest)
-    return data[:start] + data[end:]
+    return _found(data, keys, digest)[2]
 
 
-def _found(data: bytes, keys: tuple[str, ...], digest: str) -> tuple[int, int]:
-    """Find our text by its digest, and see that nothing of a person's stands in our table."""
+def _found(data: bytes, keys: tuple[str, ...], digest: str) -> tuple[int, int, bytes]:
+    """Find our text by its digest, and what the file is without it.
+
+    Nothing of a person's stands in our table, or it counts as changed.
+    """
     now = parse(data)
     if now is None:
         raise LookupError("it does not parse")
     for start, end in _spans(data, f"[{'.'.join(keys)}]".encode()):
         if canonical.digest(data[start:end]) != digest:
             continue
-        rest = parse(data[:start] + data[end:])
-        if rest is None or get(data[:start] + data[end:], *keys) is not None:
-            continue
-        if _dropped(rest, keys) == _dropped(now, keys):
-            return start, end
+        # The line break before it is ours, but for one that others' text has come to need.
+        lead = data[start:end].partition(b"[")[0]
+        for rest in (data[:start] + data[end:], data[:start] + lead + data[end:]):
+            left = parse(rest)
+            if left is None or get(rest, *keys) is not None:
+                continue
+            if _dropped(left, keys) == _dropped(now, keys):
+                return start, end, rest
     raise LookupError("it is not as it was written")
 
 
