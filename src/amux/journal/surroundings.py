@@ -72,7 +72,7 @@ class Surroundings:
         return self.face == "mcp"
 
 
-class Place(Protocol):
+class Start(Protocol):
     """Where a process works."""
 
     @property
@@ -93,7 +93,7 @@ class Place(Protocol):
 
 
 def gather(
-    place: Place,
+    place: Start,
     *,
     environment: Mapping[str, str],
     client: str | None,

@@ -51,7 +51,7 @@ class Field:
     @property
     def is_plain(self) -> bool:
         """Tell whether the command line has a flag for it; the others come through --args."""
-        return self.kind not in ("object", "array", "evidence")
+        return self.kind not in ("object", "array", "evidence", "record", "budget")
 
 
 class Tool:
