@@ -141,6 +141,10 @@ class Consulted:
         """Note that a partition holds less than the question needs."""
         self._fall("partition-insufficient")
 
+    def invalid(self) -> None:
+        """Note that a partition's data is of another shape than this release makes."""
+        self._fall("partition-invalid")
+
     def receipt(self) -> Record:
         """Spell J56's `indexReceipt` of a read."""
         return {"status": "fallback" if self.reason else "fresh", "reason": self.reason}
