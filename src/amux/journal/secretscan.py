@@ -13,13 +13,15 @@ from amux.journal.refusals import refuse
 from amux.journal.remark import Remark
 
 SECRET_LIKE = "secret-like"
+# A warning costs less than a refusal, so words with a number behind them are told too.
+MIN_ENTROPY = 2.5
 
 
 def scan(arguments: Mapping[str, object]) -> list[Remark]:
     """Look at every string of a writer's arguments: refuse a secret, remark what looks like one."""
     found: list[Remark] = []
     for name, text in _strings("", arguments):
-        secret = guard.secret_in(text)
+        secret = guard.secret_in(text, min_entropy=MIN_ENTROPY)
         if secret is None:
             continue
         if not secret.is_guess:
