@@ -116,18 +116,14 @@ class Mcp(Face):
     def _joined(self, page: dict[str, object]) -> str:
         texts = [str(page["text"])]
         while page["continuation"]:
-            text, is_refusal = self._ask(
-                "result_continue", {"continuation": page["continuation"]}
-            )
+            text, is_refusal = self._ask("result_continue", {"continuation": page["continuation"]})
             assert not is_refusal
             page = json.loads(text)
             texts.append(str(page["text"]))
         return "".join(texts)
 
     def _ask(self, name: str, arguments: object) -> tuple[str, bool]:
-        return block(
-            self.process.request("tools/call", {"name": name, "arguments": arguments})
-        )
+        return block(self.process.request("tools/call", {"name": name, "arguments": arguments}))
 
     def __enter__(self) -> "Mcp":
         return self
