@@ -137,6 +137,7 @@ class Writer:
             try:
                 if before.facts is None:
                     ground.sync_way(place)
+                self._held.require()  # without it what others did is no change, but their turn
                 if not self._is_unchanged(folder, name, before):
                     commit.discard(folder, temporary)
                     return False
