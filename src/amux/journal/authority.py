@@ -10,16 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from amux.core import canonical
-from amux.disk import glance, regular
-from amux.disk.ground import Ground
+from amux.core.canonical import ABSENT
+from amux.disk import glance
 from amux.errors import AmuxError
 from amux.journal import (
     identity,
-    layouttext,
     meta,
     observing,
-    readplan,
+    presence,
+    retention,
     root,
     shape,
     survey,
@@ -28,19 +27,21 @@ from amux.journal import (
 )
 from amux.journal import task as tasks
 from amux.journal.context import WriteContext, write_context
+from amux.journal.directory import KINDS
 from amux.journal.errand import Errand
 from amux.journal.facts import Facts
 from amux.journal.files import Edited, Writer
 from amux.journal.identity import Identity
 from amux.journal.ingress import Session
-from amux.journal.layout import PROJECT, PROJECT_MODE
+from amux.journal.layout import PROJECT
 from amux.journal.ledger import Ledger
 from amux.journal.machine import Create, DropLive, Effect, HoldLive, Refused
-from amux.journal.projectlease import NO_LAYOUT, Standing
+from amux.journal.projectlease import Standing
 from amux.journal.record import Record, first
 from amux.journal.root import Held, Place
 from amux.journal.shape import Misshapen
 from amux.journal.state import RuntimeState
+from amux.journal.survey import Survey
 from amux.journal.task import CLEAN, PENDING, Cause, TaskState
 from amux.journal.view import View
 
@@ -86,36 +87,23 @@ class Call:
     @classmethod
     def begin(cls, errand: Errand, held: Held) -> "Call":
         """Find out where the session stands, and make good what of its live file is gone."""
-        around, target, now = errand.around, errand.target, errand.now
+        around, now = errand.around, errand.now
         root_id = root.prepare(held, now=now, random_bytes=around.random_bytes)
-        physical = glance.real(target.active_root)
-        identity_digest = root.identity(physical, target.project, root_id)
+        identity_digest = root.identity(
+            glance.real(errand.target.active_root), errand.target.project, root_id
+        )
         state = RuntimeState.of(held)
         ledger = Ledger(state)
         known = meta.settle(ledger, identity_digest, now.iso)
         record = ledger.read("session", errand.session_digest)
-        session = None if record is None else _session(record)
-        layout, earlier = _layouts(errand)
-        standing = Standing(
-            project=target.project,
-            active_root=target.active_root,
-            physical_root=physical,
-            root_identity=identity_digest,
-            layout_identity=layout,
-            earlier_layouts=earlier,
-            session=errand.session_digest,
-            agent=errand.agent,
-            context_epoch=_epoch(errand, session),
-            route_revision=1 if session is None else session.route_revision,
-            generation=known.generation,
-        )
-        errand.book.live.keep(state, target.active_root, errand.session_digest)
+        standing = presence.standing(errand, known, record)
+        errand.book.live.keep(state, errand.target.active_root, errand.session_digest)
         return cls(errand, held, standing, record)
 
     @property
     def session(self) -> Session | None:
         """Give what the ledger knows of the session."""
-        return None if self._session is None else _session(self._session)
+        return None if self._session is None else presence.session_of(self._session)
 
     @property
     def iso(self) -> str:
@@ -139,9 +127,13 @@ class Call:
         """Go on with a new context epoch in this call."""
         self.standing = replace(self.standing, context_epoch=epoch)
 
+    def at_revision(self, revision: int) -> None:
+        """Go on with the route revision that the call gives."""
+        self.standing = replace(self.standing, route_revision=revision)
+
     def at_layout(self) -> None:
         """Look at the layout again, after this call has written it."""
-        layout, earlier = _layouts(self.errand)
+        layout, earlier = presence.layouts(self.errand)
         self.standing = replace(self.standing, layout_identity=layout, earlier_layouts=earlier)
 
     def load(self, task_id: str) -> Loaded:
@@ -182,9 +174,27 @@ class Call:
             ).error()
         return found.task_id, found.relative_path
 
-    def survey(self) -> survey.Survey:
+    def survey(self) -> Survey:
         """Look at every task directory of the root."""
         return survey.survey(self.held.ground, self.standing.project, self._usable)
+
+    def survey_at_most(self, limit: int) -> Survey | None:
+        """Look at every task directory, unless there are too many to do it in passing."""
+        count = sum(len(taskfiles.names(self.held.ground, kind)) for kind in KINDS)
+        return None if count > limit else self.survey()
+
+    def require_room(self, adding: int) -> None:
+        """Make room for records, or refuse (T9)."""
+        retention.require_room(self.ledger, self.errand.now, adding=adding)
+
+    def digest_of(self, path: str) -> str | None:
+        """Name what a file below the active root holds; None where none can be seen."""
+        found = observing.digest(self.held.ground, path)
+        return None if found in (None, ABSENT) else found
+
+    def report_directory(self, task_root: str) -> str:
+        """Name where reports of a task go today (J33)."""
+        return f"{task_root}/reports/{self.errand.agent}/{self.errand.now.today:%Y%m%d}"
 
     def facts(self, state: TaskState | None, *, path: str | None = None, name: str = "") -> Facts:
         """Gather what a machine may ask for about a task in this state."""
@@ -348,41 +358,3 @@ def state_of(record: Record) -> TaskState:
     if state.state_sequence != record.seq or state.task_id != record.key:
         raise record.corrupt("sequence")
     return state
-
-
-def _session(record: Record) -> Session:
-    try:
-        return shape.decode(Session, record.body)
-    except Misshapen as error:
-        raise record.corrupt("body") from error
-
-
-def _epoch(errand: Errand, session: Session | None) -> str:
-    """Give the context epoch of the session (J51)."""
-    known = errand.book.epoch(errand.session_digest)
-    if known is not None:
-        return known
-    return readplan.first_epoch(errand.session_digest) if session is None else session.context_epoch
-
-
-def _layouts(errand: Errand) -> tuple[str, frozenset[str]]:
-    """Name `layout.json` as it is, and as it was before our own hand completed it (J15)."""
-    base = Ground.open(errand.target.base, (root.FOLDER,), uid=errand.around.uid)
-    if base is None:
-        return NO_LAYOUT, frozenset()
-    with base:
-        found = regular.read(base.folder, LAYOUT, max_bytes=_LAYOUT_MAX_BYTES)
-    if found is None:
-        return NO_LAYOUT, frozenset()
-    present = canonical.digest(found.data)
-    if errand.target.layout.kind != PROJECT:
-        return present, frozenset()
-    project = errand.target.project
-    earlier = set()
-    if found.data == layouttext.kept(None, PROJECT_MODE, project):
-        earlier.add(NO_LAYOUT)
-    value = canonical.parsed(found.data)
-    if isinstance(value, dict) and value.get("project") == project:
-        del value["project"]
-        earlier.add(canonical.digest(canonical.encode(value) + b"\n"))
-    return present, frozenset(earlier)

@@ -36,7 +36,11 @@ def digest(ground: Ground | None, path: str, *, max_bytes: int = TARGET_MAX_BYTE
                 seen = {"inode": found.inode, "mtimeNs": found.mtime_ns, "size": found.size}
                 return f"stat:{canonical.digest(seen)}"
             read = regular.read(folder, name, max_bytes=max_bytes)
-            return ABSENT if read is None else canonical.digest(read.data)
+            if read is None:
+                return ABSENT
+            # Written to meanwhile, it was never these bytes as a whole.
+            is_still = regular.facts(folder, name) == read.facts
+            return canonical.digest(read.data) if is_still else None
     except OSError:
         return None
 

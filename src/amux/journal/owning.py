@@ -144,7 +144,8 @@ def renewed(
     state: TaskState, owner: Lease, request_digest: str, facts: Facts, now: Moment
 ) -> Lease:
     """Give the lease as its session holds it from now on."""
-    claim = claim_of(state, "renew", request_digest, facts, now)
+    # By what it came to own stays known: receipts of an admission that is repeated tell it.
+    claim = claim_of(state, owner.last_transition.transition, request_digest, facts, now)
     return lease.take(owner, "renew", claim, now, task_id=state.task_id)
 
 

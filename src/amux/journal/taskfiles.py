@@ -139,3 +139,13 @@ def _placed(found: Identity, task_root: str) -> Identity:
     if found.task_root_relative != task_root:
         raise invalid(task_root, "taskRootRelative")
     return found
+
+
+def names(ground: Ground, place: str) -> list[str]:
+    """Name what lies in a directory below the active root, of whatever kind; nothing if none is."""
+    with trouble.told(place):
+        folder = ground.open_folder(place)
+        if folder is None:
+            return []
+        with folder:
+            return list(folder.names())
