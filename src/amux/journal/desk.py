@@ -13,7 +13,17 @@ from amux.core.canonical import digest
 from amux.disk import glance
 from amux.errors import AmuxError, Corrupt
 from amux.journal import agent as agents
-from amux.journal import arguments, layout, readplan, service, surroundings, workspace, writing
+from amux.journal import (
+    arguments,
+    layout,
+    readplan,
+    service,
+    surroundings,
+    tasks,
+    work,
+    workspace,
+    writing,
+)
 from amux.journal.book import Book
 from amux.journal.errand import Errand
 from amux.journal.ledger import Ledger
@@ -43,6 +53,13 @@ _WORK: dict[str, Work] = {
     "memory_session_write": writing.write,
     "memory_summary_append": writing.append,
     "memory_decision_append": writing.decide,
+    "memory_ingress_register": tasks.register,
+    "memory_task_admit_v2": tasks.admit,
+    "memory_task_write_owner": tasks.own,
+    "memory_cp_confirm": tasks.confirm,
+    "memory_task_operation": work.operation,
+    "memory_artifact_mutation_reconcile_v1": work.reconcile,
+    "memory_task_terminal_v1": work.finish,
 }
 # A session that cannot be told from its neighbours owns nothing (J27).
 _OWNING = {

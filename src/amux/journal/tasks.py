@@ -12,6 +12,7 @@ from amux.journal import (
     admitting,
     asking,
     authority,
+    binding,
     checkpoint,
     confirming,
     hearing,
@@ -21,7 +22,6 @@ from amux.journal import (
     owning,
     readplan,
     receipts,
-    routing,
     secretscan,
     shape,
 )
@@ -31,6 +31,7 @@ from amux.journal.admitting import Admitted
 from amux.journal.authority import Call, Loaded
 from amux.journal.errand import Errand
 from amux.journal.facts import Facts
+from amux.journal.lease import Lease
 from amux.journal.machine import Accepted, Refused
 from amux.journal.owning import Release, Renew
 from amux.journal.refusals import next_call
@@ -60,9 +61,16 @@ def admit(errand: Errand) -> Result:
     )
     if routed is None:
         return result
-    result["routeBinding"], remarks = routing.bind(errand, **routed)  # type: ignore[arg-type]
-    result["warnings"] = [*_list(result["warnings"]), *remarks]
-    return result
+    done = binding.bind(
+        errand,
+        task_id=routed.task_id,
+        root_identity=routed.root_identity_digest,
+        route_revision=routed.project_lease.route_revision,
+        is_admission=request.operation != "bind",
+    )
+    warnings = result["warnings"]
+    assert isinstance(warnings, list)
+    return {**result, "routeBinding": done.outcome, "warnings": [*warnings, *done.warnings]}
 
 
 def own(errand: Errand) -> Result:
@@ -256,8 +264,8 @@ def _confirm(call: Call) -> Result:
     }
 
 
-def _admitted(call: Call, done: Admitted) -> tuple[Result, Mapping[str, object] | None]:
-    """Spell the receipt of an admission, and what its route hint is to say."""
+def _admitted(call: Call, done: Admitted) -> tuple[Result, Lease | None]:
+    """Spell the receipt of an admission, and give the lease of a session that owns the task."""
     state, ask = _known(done.loaded), done.understood.ask
     made, plan = state.admission, done.understood.plan
     named = call.errand.text("task") or _short_name(call, plan.identity.display_name, state)
@@ -291,21 +299,14 @@ def _admitted(call: Call, done: Admitted) -> tuple[Result, Mapping[str, object] 
         "owner": reference,
         "ownerMoved": made.is_finalized and reference is None,
         "transition": None if owner is None else owner.last_transition.transition,
-        "routeBinding": routing.SKIPPED,
+        "routeBinding": binding.SKIPPED,
         "reportDirectory": call.report_directory(state.task_root_relative),
         "replayed": done.is_replayed,
         **receipts.authority(state, facts),
         "nextCall": _next(state, facts, overview, reference),
         "warnings": _once(call.warnings),
     }
-    if reference is None:
-        return result, None
-    return result, {
-        "task_id": state.task_id,
-        "root_identity": call.standing.root_identity,
-        "revision": call.standing.route_revision,
-        "is_admission": ask.operation != "bind",
-    }
+    return result, None if reference is None else owner
 
 
 def _next(
@@ -360,7 +361,3 @@ def _once(found: list[dict[str, object]]) -> list[dict[str, object]]:
         if one not in kept:
             kept.append(one)
     return kept
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
