@@ -6,7 +6,7 @@ Rule 2: nothing rests on a hint: what fails here is said and refuses nothing.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from amux.disk import glance
@@ -119,10 +119,13 @@ def _change(
     identity = root.identity(glance.real(target.active_root), target.project, root_id)
     meta.settle(ledger, identity, now.iso)
     before = ledger.read("route", errand.session_digest)
-    made = make(None if before is None else _decoded(before.body))
+    known = None if before is None else _decoded(before.body)
+    made = make(known)
     entry = None if made is None else route.entry(made)
-    if entry is None:
+    if entry is None or made is None:
         return Done(SKIPPED)
+    if known is not None and before is not None and _says_it(known, before.body, made, errand):
+        return Done(outcome)
     if before is None and not _has_room(ledger, errand):
         return Done(SKIPPED, ({"code": "route-index-full"},))
     key = errand.session_digest
@@ -130,6 +133,14 @@ def _change(
         before, record.first("route", key, entry) if before is None else before.successor(entry)
     )
     return Done(outcome)
+
+
+def _says_it(known: Hint, body: Mapping[str, object], made: Hint, errand: Errand) -> bool:
+    """Tell whether a hint says already what is to be said, so that a repeat writes nothing."""
+    is_live = route.read(body, now=errand.now.iso) is not None
+    return (is_live or known.state == route.UNBOUND) and replace(
+        known, trigger=made.trigger, expires_at=made.expires_at, entry_digest=""
+    ) == made
 
 
 def _has_room(ledger: Ledger, errand: Errand) -> bool:

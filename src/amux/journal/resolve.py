@@ -39,6 +39,8 @@ class Candidate:
     segment: str
     problem: str | None = None
     """What is wrong with its identity; None for a valid one and for none at all."""
+    is_first_version: bool = False
+    """Its identity is of the first version, so that it is to be adopted."""
     look_up: Callable[[], str]
     """Tells its status (T28)."""
 

@@ -168,6 +168,7 @@ def _candidate(
             kind=kind,
             segment=segment,
             problem=problem,
+            is_first_version=isinstance(read, FirstIdentity),
             look_up=look_up,
         ),
         size,

@@ -4,10 +4,8 @@ Rule 1: what files are is seen here, under the lock; what that means is decided 
 Rule 2: each commit is one record; what follows it is done again by the next call where it failed.
 """
 
-from collections.abc import Callable
 from typing import TypeVar
 
-from amux.core import canonical
 from amux.journal import (
     authority,
     binding,
@@ -24,19 +22,14 @@ from amux.journal.closeout import Finish
 from amux.journal.errand import Errand
 from amux.journal.facts import Facts
 from amux.journal.machine import Accepted, Refused
+from amux.journal.projectlease import Standing
 from amux.journal.refusals import refuse
 from amux.journal.settling import Begin, Reconcile, Settle
-from amux.journal.task import CLEAN, TaskState
+from amux.journal.task import CLEAN, TaskState, Terminal
+from amux.journal.tasks import request_digest
 
 R = TypeVar("R")
 Result = dict[str, object]
-
-
-def request_digest(errand: Errand) -> str:
-    """Name what a call asks for: its arguments without the project (T53)."""
-    return canonical.digest(
-        {name: value for name, value in errand.arguments.items() if name != "project"}
-    )
 
 
 def operation(errand: Errand) -> Result:
@@ -51,13 +44,18 @@ def reconcile(errand: Errand) -> Result:
 
 def finish(errand: Errand) -> Result:
     """End a task on its evidence, and let its route go once its own lock is released."""
-    found, unbound = authority.run(errand, lambda call: _finish(errand, call))
-    done = unbound()
-    closed = found["closeout"]
+    found, terminal, standing = authority.run(errand, lambda call: _finish(errand, call))
+    done = binding.unbind(
+        errand,
+        task_id=terminal.task_id,
+        root_identity=standing.root_identity,
+        route_revision=standing.route_revision,
+        receipt_digest=terminal.receipt_digest,
+    )
+    closed, warnings = found["closeout"], found["warnings"]
     assert isinstance(closed, dict)
-    closed["routeBinding"] = done.outcome
-    warnings = found["warnings"]
     assert isinstance(warnings, list)
+    closed["routeBinding"] = done.outcome
     return {**found, "warnings": [*warnings, *done.warnings]}
 
 
@@ -147,7 +145,7 @@ def _after_reconcile(state: TaskState, facts: Facts) -> dict[str, object]:
     return facts.call("memory_task_admit_v2", operation="bind", fill=["instruction"])
 
 
-def _finish(errand: Errand, call: Call) -> tuple[Result, Callable[[], binding.Done]]:
+def _finish(errand: Errand, call: Call) -> tuple[Result, Terminal, Standing]:
     loaded, path = _task(errand, call)
     facts = call.facts(loaded.state, path=path, name=str(errand.text("task")))
     found_files, problem = evidence.gather(call.held.ground, errand.arguments.get("evidence"), path)
@@ -172,18 +170,7 @@ def _finish(errand: Errand, call: Call) -> tuple[Result, Callable[[], binding.Do
         "nextCall": None if after.projection == CLEAN else _same_again(errand),
         "warnings": call.warnings,
     }
-    standing = call.standing
-
-    def unbind() -> binding.Done:
-        return binding.unbind(
-            errand,
-            task_id=after.task_id,
-            root_identity=standing.root_identity,
-            route_revision=standing.route_revision,
-            receipt_digest=made.terminal.receipt_digest,
-        )
-
-    return found, unbind
+    return found, made.terminal, call.standing
 
 
 def _same_again(errand: Errand) -> dict[str, object]:
