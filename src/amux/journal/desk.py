@@ -15,7 +15,10 @@ from amux.errors import AmuxError, Corrupt
 from amux.journal import agent as agents
 from amux.journal import (
     arguments,
+    childwork,
+    finding,
     layout,
+    listing,
     readplan,
     service,
     sessionpart,
@@ -61,6 +64,12 @@ _WORK: dict[str, Work] = {
     "memory_task_operation": work.operation,
     "memory_artifact_mutation_reconcile_v1": work.reconcile,
     "memory_task_terminal_v1": work.finish,
+    "memory_task_resolve": finding.task_resolve,
+    "memory_task_list": listing.task_list,
+    "memory_task_show": listing.task_show,
+    "memory_task_revoke": listing.task_revoke,
+    "memory_child_plan": childwork.plan,
+    "memory_child_submit": childwork.submit,
 }
 # A session that cannot be told from its neighbours owns nothing (J27).
 _OWNING = {
