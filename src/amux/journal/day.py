@@ -26,6 +26,7 @@ _FIELD = re.compile(
     rb"- \*\*(\xe6\x97\xb6\xe9\x97\xb4|\xe6\x84\x8f\xe5\x9b\xbe|\xe7\x8a\xb6\xe6\x80\x81"
     rb"|sourceMessage|\xe5\xae\xbf\xe4\xb8\xbb)\*\*(?::|\xef\xbc\x9a)([^\n]*)\n"
 )  # 时间, 意图, 状态, 宿主
+_STATUS, _INTENT = "状态".encode(), "意图".encode()
 _BINDING = re.compile(
     rb"<!-- devcodex:memory-session-binding v1 session=([A-Za-z0-9._-]{1,64})"
     rb" token=([0-9a-fA-F]{64}) -->[ \t]*\r?\n"
@@ -137,11 +138,12 @@ def parse(data: bytes, *, is_cut: bool = False) -> Day:
             remarks.append(Remark("malformed-session-heading", number))
         headings.append((start, found.end(), number, name, title))
     ends = [start for start, *_ in headings[1:]] + [len(data)]
+    lines = _Lines(data, headings[0][0] if headings else len(data))
     sections: list[Section] = []
     for (start, body, number, name, title), end in zip(headings, ends, strict=False):
         if name is not None:
             ordinal = len(sections) + 1
-            sections.append(_section(data, ordinal, name, title, number, start, body, end))
+            sections.append(lines.section(ordinal, name, title, number, start, body, end))
     if not is_closed(data):
         total = None if is_cut else line + data.count(b"\n", counted)
         remarks.append(Remark("unterminated-tail", total))
@@ -161,59 +163,80 @@ def _heading(rest: bytes) -> tuple[str | None, str]:
     return canonical_id(found[1]), title.strip(" \t")
 
 
-def _section(
-    data: bytes,
-    ordinal: int,
-    name: str,
-    title: str,
-    line: int | None,
-    start: int,
-    body: int,
-    end: int,
-) -> Section:
-    status, state = None, State.UNKNOWN
-    first: dict[str, str] = {}
-    for found in _lines(_FIELD, data, body, end):
-        label = found[1].decode("utf-8")
-        value = found[2].decode("utf-8", "replace").strip()
-        first.setdefault(label, value)
-        if label == "状态":
-            named = state_of(value)
-            if named is not State.UNKNOWN or state is State.UNKNOWN:
-                status, state = value, named
-    bindings = [
-        (found.end(), Binding(canonical_id(found[1].decode()) or "", found[2].decode().lower()))
-        for found in _lines(_BINDING, data, body, end)
-    ]
-    owners = [
-        (found.start(), found.end(), found[1].decode().lower())
-        for found in _lines(_OWNER, data, body, end)
-    ]
-    after = bindings[0][0] if bindings else body
-    if owners and owners[0][0] == after:
-        after = owners[0][1]
-    return Section(
-        ordinal=ordinal,
-        id=name,
-        title=title,
-        line=line,
-        start=start,
-        body=body,
-        end=end,
-        after_header=after,
-        status=status,
-        state=state,
-        intent=first.get("意图"),
-        source_message=first.get("sourceMessage"),
-        bindings=tuple(binding for _, binding in bindings),
-        owners=tuple(owner for *_, owner in owners),
-    )
+class _Lines:
+    """The lines of a day that mean something, found in one pass each: sections are many."""
+
+    def __init__(self, data: bytes, first: int) -> None:
+        self._data = data
+        self._fields = _Taken(data, _FIELD, first)
+        self._bindings = _Taken(data, _BINDING, first)
+        self._owners = _Taken(data, _OWNER, first)
+
+    def section(
+        self,
+        ordinal: int,
+        name: str,
+        title: str,
+        line: int | None,
+        start: int,
+        body: int,
+        end: int,
+    ) -> Section:
+        """Make the next section; what stands before it was another's, or nobody's."""
+        status, state = None, State.UNKNOWN
+        first: dict[bytes, str] = {}
+        for found in self._fields.until(start, end):
+            label = found[1]
+            value = found[2].decode("utf-8", "replace").strip()
+            first.setdefault(label, value)
+            if label == _STATUS:
+                named = state_of(value)
+                if named is not State.UNKNOWN or state is State.UNKNOWN:
+                    status, state = value, named
+        bindings = self._bindings.until(start, end)
+        owners = self._owners.until(start, end)
+        after = bindings[0].end() if bindings else body
+        if owners and owners[0].start() == after:
+            after = owners[0].end()
+        return Section(
+            ordinal=ordinal,
+            id=name,
+            title=title,
+            line=line,
+            start=start,
+            body=body,
+            end=end,
+            after_header=after,
+            status=status,
+            state=state,
+            intent=first.get(_INTENT),
+            source_message=first.get(b"sourceMessage"),
+            bindings=tuple(
+                Binding(canonical_id(found[1].decode()) or "", found[2].decode().lower())
+                for found in bindings
+            ),
+            owners=tuple(found[1].decode().lower() for found in owners),
+        )
 
 
-def _lines(pattern: re.Pattern[bytes], data: bytes, start: int, end: int) -> list[re.Match[bytes]]:
-    """Find the lines of a section that match from their first column."""
-    return [
-        found
-        for found in pattern.finditer(data, start, end)
-        if data[found.start() - 1 : found.start()] == b"\n"
-    ]
+class _Taken:
+    """Lines of one kind, taken section by section."""
+
+    def __init__(self, data: bytes, pattern: re.Pattern[bytes], first: int) -> None:
+        self._found = [
+            found
+            for found in pattern.finditer(data, first)
+            if data[found.start() - 1 : found.start()] == b"\n"
+        ]
+        self._next = 0
+
+    def until(self, start: int, end: int) -> list[re.Match[bytes]]:
+        """Give those that stand between, in order."""
+        found, at = self._found, self._next
+        while at < len(found) and found[at].start() < start:
+            at += 1
+        begin = at
+        while at < len(found) and found[at].start() < end:
+            at += 1
+        self._next = at
+        return found[begin:at]
