@@ -13,21 +13,7 @@ from amux.core.canonical import digest
 from amux.disk import glance
 from amux.errors import AmuxError, Corrupt
 from amux.journal import agent as agents
-from amux.journal import (
-    arguments,
-    childwork,
-    finding,
-    layout,
-    listing,
-    readplan,
-    service,
-    sessionpart,
-    surroundings,
-    tasks,
-    work,
-    workspace,
-    writing,
-)
+from amux.journal import arguments, layout, readplan, service, surroundings, workspace
 from amux.journal.book import Book
 from amux.journal.errand import Errand
 from amux.journal.ledger import Ledger
@@ -35,42 +21,16 @@ from amux.journal.moment import Moment
 from amux.journal.readplan import Asker, ReadPlan
 from amux.journal.refusals import refuse
 from amux.journal.root import Place, opened
+from amux.journal.roster import WORK, Result
 from amux.journal.state import RuntimeState
 from amux.journal.surroundings import Start, Surroundings
 from amux.journal.tool import Tool
 from amux.journal.tools import NOTE, SOURCES, TOOLS
 from amux.journal.workspace import Target
 
-Result = dict[str, object]
-Work = Callable[[Errand], Result]
-
 MAX_WARNINGS = 20  # J56
 MAX_AGENTS = 256  # directories of `.memory/clients` that are looked at
 
-_WORK: dict[str, Work] = {
-    "memory_status": service.memory_status,
-    "memory_summary_query": service.summary_query,
-    "memory_session_query": service.session_query,
-    "memory_session_read": service.session_read,
-    "memory_summary_read": service.summary_read,
-    "memory_session_allocate": writing.allocate,
-    "memory_session_write": lambda errand: writing.write(errand, sessionpart.Tasks()),
-    "memory_summary_append": writing.append,
-    "memory_decision_append": writing.decide,
-    "memory_ingress_register": tasks.register,
-    "memory_task_admit_v2": tasks.admit,
-    "memory_task_write_owner": tasks.own,
-    "memory_cp_confirm": tasks.confirm,
-    "memory_task_operation": work.operation,
-    "memory_artifact_mutation_reconcile_v1": work.reconcile,
-    "memory_task_terminal_v1": work.finish,
-    "memory_task_resolve": finding.task_resolve,
-    "memory_task_list": listing.task_list,
-    "memory_task_show": listing.task_show,
-    "memory_task_revoke": listing.task_revoke,
-    "memory_child_plan": childwork.plan,
-    "memory_child_submit": childwork.submit,
-}
 # A session that cannot be told from its neighbours owns nothing (J27).
 _OWNING = {
     "memory_ingress_register", "memory_task_admit_v2", "memory_task_write_owner",
@@ -128,7 +88,7 @@ class Desk:
             errand = replace(errand, plan=self._open_plan(errand))
         elif name in _OPENING:
             errand = self._opening(errand)
-        found = _work(name)(errand)
+        found = WORK[name](errand)
         if name in _OPENING and errand.plan is not None:
             self._book.keep(errand.plan)
         return _finished(tool, errand, found)
@@ -316,10 +276,6 @@ class Desk:
             sources=current.sources if current else SOURCES,
             version=current.version if current else 2,
         )
-
-
-def _work(name: str) -> Work:
-    return _WORK[name]
 
 
 def _asker(errand: Errand) -> Asker:
