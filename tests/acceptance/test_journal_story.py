@@ -88,7 +88,7 @@ def test_what_one_agent_leaves_another_finds_and_ends(tmp_path: Path) -> None:
         )
         a.follow(
             "memory_cp_confirm",
-            sourceMessage="Yes, that is the problem that I see; please go on and repair the export.",
+            sourceMessage="Yes, that is the problem that I see; please go on, repair the export.",
         )
         a.follow("memory_task_operation", targets=["src/export.py"])
         (base / "src" / "export.py").write_text("REFRESH = True\n")
