@@ -612,7 +612,6 @@ def test_what_one_agent_left_is_seen_by_the_next(tmp_path: Path) -> None:
         "sessionId": "01",
         "handoffOnly": True,
     }
-    face.call("memory_status", agent="claude-code")
     found: Any = face.call(following["tool"], **following["arguments"])
     assert "- **next-action**：go on\n" in found["matches"][0]["content"]
     assert tree(base) == before

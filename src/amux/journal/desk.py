@@ -91,6 +91,7 @@ class Desk:
         found = WORK[name](errand)
         if name in _OPENING and errand.plan is not None:
             self._book.keep(errand.plan)
+            self._open_others(errand, found)
         return _finished(tool, errand, found)
 
     def _errand(self, tool: Tool, found: arguments.Arguments, now: Moment) -> Errand:
@@ -236,6 +237,12 @@ class Desk:
             self._book.renew(errand.session_digest, epoch)
             errand = replace(errand, epoch=epoch)
         return replace(errand, plan=self._current(errand).opened())
+
+    def _open_others(self, errand: Errand, status: Result) -> None:
+        """Open the memories of the agents that a status has shown: its next call may ask them."""
+        others = status.get("otherAgents")
+        for other in others if isinstance(others, list) else ():
+            self._book.keep(self._current(replace(errand, agent=str(other["id"]))).opened())
 
     def _open_plan(self, errand: Errand) -> ReadPlan:
         """Give the open plan that a query goes by; a command line takes the status itself first."""
