@@ -180,3 +180,24 @@ def test_a_tree_is_written_to_without_touching_a_foreign_byte(tmp_path: Path, na
 
 def test_there_are_enough_trees() -> None:
     assert len(TREES) >= 30
+
+
+@pytest.mark.requirement("J39", "J67")
+def test_a_section_appended_by_a_plain_edit_is_read_by_all_and_extended_by_nobody(
+    tmp_path: Path,
+) -> None:
+    found = TREES["one managed section"]
+    planted(tmp_path, found)
+    day = tmp_path / ".devcodex" / DAY
+    number = "f3a9" * 8
+    day.write_text(f"{day.read_text()}## 会话 {number} — no server\n\nwhat was done\n")
+    before = tree(tmp_path)
+    desk = reader(tmp_path, {})
+    seen, _ = sections(desk)
+    assert [(one["sessionId"], one["managed"]) for one in seen] == [("01", True), (number, False)]
+    refused = desk.refused(
+        "memory_session_write", sessionId=number, sessionBinding="0" * 64, content="more"
+    )
+    assert refused.both == ("permission_denied", "MEMORY_SESSION_BINDING_UNAVAILABLE")
+    assert tree(tmp_path) == before
+    assert desk.call("memory_session_write", content="next")["sessionId"] == "02"

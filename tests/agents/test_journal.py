@@ -61,7 +61,7 @@ def loop(model: ModelServer, script: str) -> list[str]:
     return asked[-1].results
 
 
-@pytest.mark.requirement("J1", "J67", "JA41", "J42", "J53", "J69")
+@pytest.mark.requirement("J1", "JA41", "J42", "J53", "J69")
 def test_codex_resumes_from_the_card_of_a_claude_that_was_killed(
     place: Place, model: ModelServer, workspace: Path
 ) -> None:
