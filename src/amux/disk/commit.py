@@ -83,10 +83,13 @@ def flush_file(folder: Folder, name: str) -> None:
         os.close(fd)
 
 
-def sweep(folder: Folder) -> None:
-    """Remove the temporaries that a crash left in a directory; only its one writer may."""
+def sweep(folder: Folder, of: str = "") -> None:
+    """Remove the temporaries that a crash left in a directory, or those of one name.
+
+    Only the one writer of the directory, or of the name, may.
+    """
     for name in list(folder.names()):
-        if is_temporary(name):
+        if is_temporary(name) and name.startswith(f".{of}.amux-" if of else "."):
             seen = folder.look(name)
             if seen is not None and seen.kind == "file":
                 atomic.discard(folder, name)

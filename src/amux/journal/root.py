@@ -9,7 +9,7 @@ Rule 4: a root's name is a random one that it keeps; moved, copied or cloned it 
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -120,14 +120,14 @@ def prepare(held: Held, *, now: Moment, random_bytes: Callable[[int], bytes]) ->
         "schemaVersion": SCHEMA,
     }
     with trouble.told(STATE):
-        with held.ground.make_folder(STATE) as folder:
-            commit.sweep(folder)
-            _make(held, folder, IGNORE, _IGNORE_ALL)
-            _make(held, folder, ROOT, canonical.encode(made) + b"\n")
         first = Ground.open(held.place.base, held.place.steps[:1], uid=held.place.uid)
         if first is not None:
             with first:
                 _make(held, first.folder, IGNORE, _IGNORE_STATE)
+        with held.ground.make_folder(STATE) as folder:
+            _make(held, folder, IGNORE, _IGNORE_ALL)
+            # Last: a root that has its id has all the rest.
+            _make(held, folder, ROOT, canonical.encode(made) + b"\n")
     return root_id(held.ground) or ""
 
 
@@ -191,17 +191,16 @@ def _tried(place: Place) -> Held | None:
 
 def _make(held: Held, folder: Folder, name: str, data: bytes) -> None:
     """Make a small file of the runtime state, unless the name is taken."""
-    if folder.look(name) is not None:
-        return
     ground = held.ground
     owner = (ground.owner, ground.gid) if ground.uid == 0 else None
-    temporary = commit.stage(folder, name, data, like=None, owner=owner)
-    try:
-        held.require()
-        commit.put_new(folder, temporary, name)
-    except FileExistsError:
-        commit.discard(folder, temporary)
-    except BaseException:
-        commit.discard(folder, temporary)
-        raise
+    commit.sweep(folder, name)
+    while folder.look(name) is None:
+        temporary = commit.stage(folder, name, data, like=None, owner=owner)
+        try:
+            held.require()
+            # Another root of this workspace may sweep it: they share the topmost directory.
+            with suppress(FileExistsError, FileNotFoundError):
+                commit.put_new(folder, temporary, name)
+        finally:
+            commit.discard(folder, temporary)
     commit.flush(folder)
