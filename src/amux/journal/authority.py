@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from amux.core.canonical import ABSENT
 from amux.disk import glance
-from amux.errors import AmuxError
+from amux.errors import AmuxError, NotFound
 from amux.journal import (
     identity,
     meta,
@@ -154,18 +154,32 @@ class Call:
             else before.record.successor(body)
         )
         written = self.ledger.change(before.record, record)
+        if before.record is None:
+            self.errand.book.seen.forget(self.standing.root_identity, made.task_id)
         state = state_of(written)
         self._note(state)
         return Loaded(written, state)
 
     def locate(self, name: str) -> tuple[str, str]:
         """Give taskId and path of the task that an argument names (T20)."""
+        problem: AmuxError | None = None
         if identity.is_task_id(name):
             known = self.ledger.read("task", name)
             path = None if known is None else known.body.get("taskRootRelative")
-            if isinstance(path, str) and self._is_there(name, path):
-                return name, path
-        found = survey.locate(name, self.survey())
+            if isinstance(path, str):
+                try:
+                    there = taskfiles.identity_of(self.held.ground, path)
+                except AmuxError as error:
+                    problem, there = error, None
+                if there is not None and there.task_id == name:
+                    return name, path
+        try:
+            found = survey.locate(name, self.survey())
+        except NotFound as error:
+            # It stands where it always stood, and what is wrong with it there is to be told.
+            raise problem or error from error
+        if found.problem is not None:
+            taskfiles.identity_of(self.held.ground, found.relative_path)
         if found.task_id is None:
             raise Refused(
                 reason="TASK_ADMISSION_TRANSACTION_MISSING",
@@ -326,13 +340,6 @@ class Call:
             state.task_id,
             place,
         )
-
-    def _is_there(self, task_id: str, path: str) -> bool:
-        try:
-            found = taskfiles.identity_of(self.held.ground, path)
-        except AmuxError:
-            return False
-        return found is not None and found.task_id == task_id
 
     def _usable(self, task_id: str) -> TaskState | None:
         """Give a task's state if it counts; for names, not for authority."""

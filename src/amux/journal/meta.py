@@ -97,3 +97,7 @@ class Seen:
                 observed={"runtimeGeneration": pair[0], "stateSequence": pair[1]},
             )
         self._pairs[root_identity, task_id] = pair
+
+    def forget(self, root_identity: str, task_id: str) -> None:
+        """Begin anew with a task whose record a person removed and this call has made again."""
+        self._pairs.pop((root_identity, task_id), None)
