@@ -191,13 +191,13 @@ def test_a_section_appended_by_a_plain_edit_is_read_by_all_and_extended_by_nobod
     day = tmp_path / ".devcodex" / DAY
     number = "f3a9" * 8
     day.write_text(f"{day.read_text()}## 会话 {number} — no server\n\nwhat was done\n")
-    before = tree(tmp_path)
     desk = reader(tmp_path, {})
     seen, _ = sections(desk)
     assert [(one["sessionId"], one["managed"]) for one in seen] == [("01", True), (number, False)]
+    assert desk.call("memory_session_write", content="next")["sessionId"] == "02"
+    before = tree(tmp_path)
     refused = desk.refused(
         "memory_session_write", sessionId=number, sessionBinding="0" * 64, content="more"
     )
     assert refused.both == ("permission_denied", "MEMORY_SESSION_BINDING_UNAVAILABLE")
     assert tree(tmp_path) == before
-    assert desk.call("memory_session_write", content="next")["sessionId"] == "02"
