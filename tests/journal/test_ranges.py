@@ -147,7 +147,9 @@ PLACES = [[1, 2], ["a", 1, 2], None]
 
 
 @pytest.mark.requirement("J60")
-@pytest.mark.parametrize("data", [*WRONG, {"rows": [[1, 2, 3, "k", "someday"]]}, {"rows": [1]}])
+@pytest.mark.parametrize(
+    "data", [*WRONG, {"rows": "1 2 3 someday k"}, {"rows": "1"}, {"rows": "x 2 3 active k"}]
+)
 def test_a_month_of_another_shape_is_none_of_ours(data: object) -> None:
     with pytest.raises(ShapeError):
         summaryranges.read_month(data)

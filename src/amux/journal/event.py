@@ -13,7 +13,7 @@ from amux.journal.day import canonical_id
 from amux.journal.insertion import BOM, Insertion, close, insert
 from amux.journal.refusals import refuse
 from amux.journal.status import State, state_of
-from amux.journal.summary import COLUMNS, Row, current_row, is_date, parse_end, reaches
+from amux.journal.summary import COLUMNS, Row, cells_of, current_row, is_date, parse_end, reaches
 
 TYPES = ("dev", "fix", "analyze", "audit", "self-fix", "chat", "resume", "other")
 UNSPECIFIED = "unspecified"  # an intent only; its row says `other`
@@ -40,7 +40,7 @@ def append(old: bytes | None, cells: Sequence[str], *, agent: str, project: str)
     added = insert(lead, len(lead), table.render(cells), is_block=False)
     after = parse_end(added.data, len(data), in_table=in_table, lines=0)
     wanted = tuple(cell.strip(" \t") for cell in cells)
-    if [row.cells for row in after.rows] != [wanted] or after.remarks:
+    if [cells_of(added.data, row) for row in after.rows] != [wanted] or after.remarks:
         raise refuse(
             "MEMORY_WRITER_ARGUMENT_INVALID",
             "the row would not be read as it was given",
@@ -55,7 +55,7 @@ def is_repeat(data: bytes, cells: Sequence[str]) -> Row | None:
     section = canonical_id(cells[1].removeprefix("#"))
     current = current_row(data, cells[0][:10], section) if section else None
     same = tuple(cell.strip(" \t") for cell in cells[2:])
-    return current if current is not None and current.cells[2:] == same else None
+    return current if current is not None and cells_of(data, current)[2:] == same else None
 
 
 def date_cell(day: str, *, today: str, minute: str) -> str:

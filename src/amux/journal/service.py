@@ -39,8 +39,8 @@ def summary_query(errand: Errand) -> Json:
         view = SummaryView(ground, errand)
         offset = _offset(errand, question, view.window)
         total, rows = view.select(wanted, since=errand.text("since"), most=offset + limit)
-        remarks = view.overview.remarks
-    page = [shown(row) for row in rows[offset:]]
+        remarks = view.remarks
+    page = [shown(view.data, row) for row in rows[offset:]]
     content: Json = {
         "rows": page,
         "totalMatched": total,

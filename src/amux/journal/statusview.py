@@ -80,7 +80,8 @@ def status(ground: Ground | None, errand: Errand) -> Json:
         "today": days[0].shown(),
         "yesterday": days[1].shown(),
         "latestRows": [
-            shown(row) for row in rows_at(view.data, overview.latest[: errand.number("limit")])
+            shown(view.data, row)
+            for row in rows_at(view.data, overview.latest[: errand.number("limit")])
         ],
         "openSessionKeys": [row.key for row in open_rows],
         "cards": cards,
@@ -169,12 +170,11 @@ def _other(ground: Ground | None, errand: Errand, name: str) -> tuple[Json, list
                 day = days.get(row.date) or _day(ground, name, when)
                 days[row.date] = day
                 has_card = any(part.id == row.section and part.card for part in day.parts.sections)
-        told.append({
-            "sessionKey": row.key, "summary": shown(row)["summary"], "hasCard": has_card,
-        })  # fmt: skip
+        text = shown(found.data, row)["summary"]
+        told.append({"sessionKey": row.key, "summary": text, "hasCard": has_card})
         if row.is_canonical:
             left.append(Open(row, name, bool(has_card)))
-    last = shown(parsed.rows[-1]) if parsed.rows else None
+    last = shown(found.data, parsed.rows[-1]) if parsed.rows else None
     return {"id": name, "unresolved": told, "lastRow": last}, left
 
 

@@ -30,15 +30,14 @@ _FIRST_COLUMN = COLUMNS[0].encode()
 
 
 class Row(NamedTuple):
-    """One event of a SUMMARY; offsets count bytes of the file.
+    """One event of a SUMMARY: where it stands and what it counts for; `cells_of` has its text.
 
-    A tuple, because years of them are read within one call.
+    A tuple, and without text, because years of them are read within one call.
     """
 
     line: int | None
     start: int
     end: int
-    cells: tuple[str, ...]  # always seven
     date: str  # the first ten characters of the first cell
     section: str  # canonical, or as it stands
     key: str  # `YYYY-MM-DD#id`; unlike any other for a row that folds with nothing
@@ -118,6 +117,15 @@ def row_at(data: bytes, line: int | None, start: int, end: int) -> Row | None:
     return reader.rows[0] if reader.rows else None
 
 
+def cells_of(data: bytes, row: Row) -> tuple[str, ...]:
+    """Give what the seven cells of a row say; of too many, the surplus is part of the text."""
+    line = data[row.start : row.end].decode("utf-8", "replace").removesuffix("\n")
+    cells = table.cells_of(line) or []
+    surplus = len(cells) - _WIDTH
+    text = "|".join(cells[_TEXT : _TEXT + surplus + 1])
+    return (*cells[:_TEXT], text, *cells[_TEXT + surplus + 1 :])
+
+
 def reaches(data: bytes, end: int) -> bool:
     """Tell whether a line that starts at `end` stands in a table; without reading every row."""
     first = len(BOM) * data.startswith(BOM)
@@ -127,8 +135,8 @@ def reaches(data: bytes, end: int) -> bool:
         at = data.find(b"\n", at, end)
         if at < 0:
             return False
-        cells = table.cells_of(data[start:at].decode("utf-8", "replace"))
-        if cells is not None and _is_header(cells):
+        cells = table.split(data[start:at].decode("utf-8", "replace"))
+        if cells is not None and len(cells) >= _WIDTH and _is_header(cells):
             return True
     return False
 
@@ -181,16 +189,16 @@ class _Reader:
         self._number += 1
         text = self._text(raw)
         if text.startswith("|"):
-            cells = table.cells_of(text)
+            cells = table.split(text)
             if cells is None:
                 self._foreign()
-            elif _is_header(cells):
+            elif len(cells) >= _WIDTH and _is_header(cells):
                 self.in_table = True
             elif not self.in_table:
                 self._foreign()
-            elif len(cells) == _WIDTH and cells[0][:1] not in (":", "-"):
+            elif len(cells) == _WIDTH and cells[0].strip()[:1] not in (":", "-"):
                 self._row(cells, start, end)
-            elif not table.is_rule(cells):
+            elif not _is_rule(cells):
                 self._misfit(cells, start, end)
         elif text.startswith("#"):
             self.in_table = False
@@ -201,9 +209,10 @@ class _Reader:
         """Take the last line, that nobody ended: a row if it is a whole one, else text."""
         self._number += 1
         self._remark("unterminated-tail")
-        cells = table.cells_of(self._text(raw))
-        is_row = cells is not None and len(cells) >= _WIDTH and not table.is_rule(cells)
-        if cells is not None and self.in_table and is_row and not _is_header(cells):
+        cells = table.split(self._text(raw))
+        if cells is None or len(cells) < _WIDTH or not self.in_table:
+            return
+        if not _is_header(cells) and not _is_rule(cells):
             self._misfit(cells, start, start + len(raw))
 
     def _text(self, raw: bytes) -> str:
@@ -220,12 +229,10 @@ class _Reader:
             return
         if surplus > 0:
             self._remark("row-repaired")
-            joined = "|".join(cells[_TEXT : _TEXT + surplus + 1])
-            cells = [*cells[:_TEXT], joined, *cells[_TEXT + surplus + 1 :]]
         self._row(cells, start, end)
 
     def _row(self, cells: list[str], start: int, end: int) -> None:
-        day, named = cells[0][:10], cells[1]
+        day, named = table.read(cells[0])[:10], table.read(cells[1])
         real = self._dates.get(day)
         if real is None:
             real = self._dates[day] = is_date(day)
@@ -238,19 +245,8 @@ class _Reader:
             key, canonical = f"{day}#{section}", True
         else:
             key, canonical = f"line#{self._number}" if line else f"byte#{start}", False
-        self.rows.append(
-            Row(
-                line,
-                start,
-                end,
-                tuple(cells),
-                day,
-                section or named,
-                key,
-                canonical,
-                state_of(cells[-1]),
-            )
-        )
+        state = state_of(table.read(cells[-1]))
+        self.rows.append(Row(line, start, end, day, section or named, key, canonical, state))
 
     def _foreign(self) -> None:
         if not self._has_foreign:
@@ -263,11 +259,15 @@ class _Reader:
 
 def _is_header(cells: Sequence[str]) -> bool:
     return (
-        cells[0] == COLUMNS[0]
-        and len(cells) >= _WIDTH
-        and cells[1] == COLUMNS[1]
-        and cells[_WIDTH - 1] == COLUMNS[-1]
+        COLUMNS[0] in cells[0]  # almost no row has it: the rest is rarely looked at
+        and table.read(cells[0]) == COLUMNS[0]
+        and table.read(cells[1]) == COLUMNS[1]
+        and table.read(cells[_WIDTH - 1]) == COLUMNS[-1]
     )
+
+
+def _is_rule(cells: Sequence[str]) -> bool:
+    return table.is_rule([table.read(cell) for cell in cells])
 
 
 def is_date(text: str) -> bool:

@@ -7,6 +7,7 @@ Rule 3: one more row changes three partitions. What that cannot tell is made ane
 Rule 4: data of another shape raises ShapeError: whoever wrote it, it is not ours.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -85,7 +86,7 @@ class Overview:
                 :MAX_OPEN
             ],
             conflicts=found.conflicts()[:MAX_CONFLICTS],
-            counts={state: sum(row.state is state for row in folded) for state in State},
+            counts=_counts(row.state for row in folded),
             remarks=found.remarks[: MAX_REMARKS + 1],
             is_appendable=found.reaches_end and is_closed(data),
         )
@@ -234,16 +235,9 @@ def month(found: Summary, date: str) -> tuple[Event, ...]:
 
 def read_month(data: object) -> tuple[Event, ...]:
     """Read a month's partition."""
-    events = []
     match data:
-        case {"rows": list(rows)}:
-            for row in rows:
-                match row:
-                    case [int(line), int(start), int(end), str(key), str(state)]:
-                        events.append(Event(Place(line, start, end), key, _state(state)))
-                    case _:
-                        raise ShapeError("month")
-            return tuple(events)
+        case {"rows": str(text)}:
+            return tuple(_read_event(line) for line in text.splitlines())
         case _:
             raise ShapeError("month")
 
@@ -317,6 +311,11 @@ def _moved(newest: Newest, happened: Sequence[Event]) -> Newest:
     return Newest(of)
 
 
+def _counts(states: Iterable[State]) -> dict[str, int]:
+    counted = Counter(states)
+    return {state: counted[state] for state in State}
+
+
 def _floor(its: Listed, size: int) -> int:
     if its.is_whole:
         return 0
@@ -328,7 +327,23 @@ def _place(row: Row) -> Place:
 
 
 def _month_data(events: Iterable[Event]) -> Data:
-    return {"rows": [[*event.place, event.key, event.state] for event in events]}
+    # One text a month: thousands of small values would take longer to spell than to find.
+    lines = [
+        f"{event.place.line} {event.place.start} {event.place.end} {event.state} {event.key}\n"
+        for event in events
+    ]
+    return {"rows": "".join(lines)}
+
+
+def _read_event(text: str) -> Event:
+    match text.split(" "):
+        case [line, start, end, state, key]:
+            try:
+                return Event(Place(int(line), int(start), int(end)), key, State(state))
+            except ValueError as error:
+                raise ShapeError("month") from error
+        case _:
+            raise ShapeError("month")
 
 
 def _read_place(data: object) -> Place:

@@ -9,6 +9,7 @@ from functools import cached_property
 from amux.disk.ground import Ground
 from amux.journal import index, summary, summaryranges, window
 from amux.journal.errand import Errand
+from amux.journal.remark import MAX_REMARKS, Remark
 from amux.journal.scribe import summary_path
 from amux.journal.status import State
 from amux.journal.summary import Row, Summary, is_date
@@ -77,14 +78,22 @@ class SummaryView:
                 self._index.invalid()
         return {event.key: event.state for event in summaryranges.month(self._parsed, day)}
 
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Tell what was noticed in the text."""
+        if self._index.is_fresh:
+            return self.overview.remarks
+        return self._parsed.remarks[: MAX_REMARKS + 1]
+
     @cached_property
     def _parsed(self) -> Summary:
         return summary.parse(self.data, is_cut=self.window.is_cut)
 
 
-def shown(row: Row) -> dict[str, object]:
-    """Spell a row as answers show it, its cells cut (J71)."""
-    cells = (row.cells[0], row.section, *row.cells[2:])
+def shown(data: bytes, row: Row) -> dict[str, object]:
+    """Spell a row of these bytes as answers show it, its cells cut (J71)."""
+    first, _, *rest = summary.cells_of(data, row)
+    cells = (first, row.section, *rest)
     cut = {name: cell[:most] for name, cell, most in zip(_FIELDS, cells, _CUTS, strict=True)}
     return {
         "date": cut["date"],

@@ -12,14 +12,23 @@ _RULE = re.compile(r":?-+:?")
 _BLANKS = " \t"
 
 
-def cells_of(line: str) -> list[str] | None:
-    """Split a line, its newline left out, into trimmed cells; None if it is no row."""
+def split(line: str) -> list[str] | None:
+    """Split a line, its newline left out, into its cells as they stand; None if it is no row."""
     row = line.rstrip(" \t\r")
     if not row.startswith("|") or not row.endswith("|") or row.endswith("\\|") or len(row) < 2:
         return None
-    if "\\|" in row:
-        return [cell.strip(_BLANKS).replace("\\|", "|") for cell in _BAR.split(row[1:-1])]
-    return [cell.strip(_BLANKS) for cell in row[1:-1].split("|")]
+    return _BAR.split(row[1:-1]) if "\\|" in row else row[1:-1].split("|")
+
+
+def read(cell: str) -> str:
+    """Give what a cell says, as it stands in its row."""
+    return cell.strip(_BLANKS).replace("\\|", "|")
+
+
+def cells_of(line: str) -> list[str] | None:
+    """Split a line, its newline left out, into what its cells say; None if it is no row."""
+    cells = split(line)
+    return None if cells is None else [read(cell) for cell in cells]
 
 
 def is_rule(cells: Sequence[str]) -> bool:
