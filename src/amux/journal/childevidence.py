@@ -256,13 +256,16 @@ def result_of(
 
 
 def other_children(plan: ChildPlan, slot: Slot) -> frozenset[str]:
-    """Name the children that handed in other items of a plan."""
+    """Name the children whose results decided other items of a plan.
+
+    What was kept beside a lease came too late to decide, and takes nothing from anybody.
+    """
     return frozenset(
-        one.host_child_id
+        other.result.host_child_id
         for other in plan.slots
         if other.lease.work_item_id != slot.lease.work_item_id
-        for one in (other.result, *other.beside)
-        if one is not None and one.host_child_id
+        and other.result is not None
+        and other.result.host_child_id
     )
 
 

@@ -38,8 +38,8 @@ class JournalTools:
         return bool(self._context.config.child_lease)
 
     def knows(self, name: str) -> bool:
-        """Tell whether a tool may be called here."""
-        return name in self._names
+        """Tell whether a tool may be called here; to a child a writer is refused by name (T71)."""
+        return name in self._names or (self.is_child and name in EVERY)
 
     def listed(self) -> list[dict[str, object]]:
         """Give the tools as `tools/list` shows them."""
