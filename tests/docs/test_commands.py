@@ -21,6 +21,8 @@ BUILDS = ("make run", "make test")  # tested below, and by whoever reads this
 IN_FOREGROUND = {"amux hub serve": 5}  # a Hub runs already, so it refuses as busy
 
 SESSION = "s-3f9a2c1b04de"  # of the examples
+ROW = {"summary": "totals fixed", "status": "completed", "type": "fix", "sessionId": "01"}
+NOTE = {"content": "The zone was wrong.", "handoff": {"next-action": "run the tests"}}
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +41,11 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
             assert shell.run(f"amux principal add {name}").returncode == 0
         (shell.root / "memory/global/notes/link.md").symlink_to("git.md")
         (shell.cwd / "entry.md").write_text("# Memory\n", encoding="utf-8")
+        # The journal is of a workspace: a repository is one.
+        (shell.cwd / ".git").mkdir()
+        (shell.home / "work").mkdir()
+        for name, arguments in (("row.json", {"entry": ROW}), ("note.json", NOTE)):
+            (shell.cwd / name).write_text(json.dumps(arguments), encoding="utf-8")
         # Real agents have tests of their own; of these only the command lines are shown.
         for agent in ("claude", "pi"):
             (shell.home / agent).mkdir()
@@ -84,7 +91,8 @@ def test_the_examples_of_a_verb_work(shell: Shell, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/identity.md", "docs/memory.md", "docs/remote.md"]
+    "page",
+    ["README.md", "docs/identity.md", "docs/journal.md", "docs/memory.md", "docs/remote.md"],
 )
 def test_the_command_lines_of_a_page_work(shell: Shell, page: str) -> None:
     lines = [
