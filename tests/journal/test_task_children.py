@@ -226,8 +226,8 @@ def test_a_child_reads_the_memory_of_its_lease_and_writes_none(
     if what != "garbage":
         found = child.call("memory_task_resolve", name=tasking.NAME)
         assert (found["outcome"], found["activeRoot"]) == ("resolved-active", str(root))
-        assert child.call("memory_status")["activeRoot"] == str(root)
         assert child.call("memory_context_plan")["activeRoot"] == str(root)
+        assert child.call("memory_status")["activeRoot"] == str(root)
         assert child.call("memory_summary_query")["activeRoot"] == str(root)
         refusal = child.refused("memory_child_submit", lease=b["leaseId"], evidence=evidence(b))
         assert refusal.both == FORBIDDEN
