@@ -114,6 +114,18 @@ def test_what_cannot_be_carried_is_made_anew() -> None:
         assert summaryranges.after_row(data, len(old.encode()), stored(old.encode()).get) is None
 
 
+@pytest.mark.requirement("J58", "J59")
+def test_what_is_carried_from_a_broken_index_is_made_anew() -> None:
+    row = "| 2026-03-14 | 01 | fix | a | — | — | 🔄 |\n"
+    old, data = (HEAD + row).encode(), (HEAD + row + row).encode()
+    kept = stored(old)
+    for key in kept:
+        for broken in (None, {}, {"rows": "?"}):
+            spoilt = kept | {key: broken}
+            carried = summaryranges.after_row(data, len(old), spoilt.get)
+            assert carried is None or (key, broken) == ("summary:2026-03", None)
+
+
 @pytest.mark.requirement("J58")
 def test_too_few_known_open_rows_are_told() -> None:
     rows = "".join(f"| 2026-03-14 | {n} | fix | a | — | — | 🔄 |\n" for n in range(1, 80))

@@ -261,8 +261,15 @@ def after_row(data: bytes, old_size: int, old: Callable[[str], object]) -> dict[
     """Make the partitions that change when `data` got one row after its first `old_size` bytes.
 
     `old` gives a partition as it was, None where there was none. None is given where this cannot
-    be told from the partitions alone: then all of them are to be made anew.
+    be told from the partitions alone, or they are not ours: then all of them are to be made anew.
     """
+    try:
+        return _after_row(data, old_size, old)
+    except ShapeError:
+        return None
+
+
+def _after_row(data: bytes, old_size: int, old: Callable[[str], object]) -> dict[str, Data] | None:
     told = Overview.read(old(STATUS))
     added = summary.parse_end(data, old_size, in_table=True, lines=told.lines)
     if not told.is_appendable or added.remarks or len(added.rows) != 1:
