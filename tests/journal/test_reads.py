@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.journal_faces import CLAUDE, CODEX, Cli, Face, InProcess, Mcp
+from tests.support.mcp_lines import environment
 from tests.support.workspaces import layout, project, tree
 
 HEAD = "| 日期 | 会话 | 类型 | 摘要 | 关联报告 | 关联记忆 | 状态 |\n"
@@ -731,3 +734,68 @@ def test_a_text_read_from_its_start_and_not_cut_proves_the_document(desk: World)
     assert codes(odd) == ["unterminated-tail", "invalid-utf8"]
     desk.summary("é" * QUERY_BYTES + "\nlast\n")
     assert desk.face.call("memory_summary_read", layer="agent")["text"] == "last\n"
+
+
+READ_ONLY = (
+    'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && '
+    'for verb in "$@"; do "$PYTHON" -m amux $verb || exit 9; done; '
+    '"$PYTHON" -m amux journal write --content x; exit 0'
+)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("JA26", "J3")
+def test_a_workspace_on_a_read_only_mount_answers_and_refuses_to_be_written(
+    tmp_path: Path,
+) -> None:
+    can = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if can.returncode:
+        pytest.skip("this user may not mount")
+    base = tmp_path / "billing"
+    project(base.parent, base.name)
+    desk = World(base, InProcess(base), date(2026, 3, 14))
+    desk.summary(HEAD + desk.row("🔄", "01") + desk.row("🔄", "02"))
+    desk.day("## 会话 01\ntext\n")
+    before = tree(base)
+    verbs = ["plan", "status", "summary", "sessions", "session-read", "summary-read"]
+    words = [*(f"journal {verb}" for verb in verbs), "journal summary --limit 1", "doctor"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", READ_ONLY, str(base), *words],
+        env=environment(tmp_path / "home", AMUX_AGENT="codex", PYTHON=sys.executable),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    pages = [json.loads(line) for line in done.stdout.decode().splitlines() if line[:1] == "{"]
+    assert [page["schemaVersion"] for page in pages[1:3]] == [
+        "MemoryStatusV1",
+        "MemorySummaryQueryV1",
+    ]
+    assert any(page.get("pagination", {}).get("nextCursor") for page in pages)
+    assert "MEMORY_STORE_READ_ONLY" in done.stderr.decode()
+    assert tree(base) == before
+
+
+@pytest.mark.requirement("JA34", "J4", "J54")
+@pytest.mark.parametrize(
+    ("data", "seen", "texts"),
+    [
+        (b"", [], []),
+        (b" \n\t\n", [], []),
+        (b"   ", ["unterminated-tail"], []),
+        ("﻿## 会话 01\r\na\r\n## 会话 02\r\nb\r\n".encode(), [], ["b\r\n", "a\r\n"]),
+        ("## 会话 01\na".encode(), ["unterminated-tail"], ["a"]),
+        ("## 会话 01\n".encode() + b"\xff\xfe\n", ["invalid-utf8"], ["\ufffd\ufffd\n"]),
+    ],
+)
+def test_odd_bytes_are_read_and_told(
+    desk: World, data: bytes, seen: list[str], texts: list[str]
+) -> None:
+    path = desk.day(data)
+    found = desk.sections(limit=5)
+    assert codes(found) == seen
+    assert [match["content"] for match in found["matches"]] == texts
+    assert found["coverage"]["state"] == ("unverified" if seen else "complete")
+    desk.face.call("memory_session_write", content="new")
+    assert path.read_bytes().startswith(data)
