@@ -90,6 +90,16 @@ def test_a_devcodex_above_the_repository_is_not_the_repositorys(tmp_path: Path) 
 
 
 @pytest.mark.requirement("J13")
+def test_only_a_layout_reaches_over_a_repository(tmp_path: Path) -> None:
+    project(tmp_path, "repo/src")
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / ".devcodex").mkdir()
+    assert (find(tmp_path / "repo").row, find(tmp_path).row) == (4, 3)
+    write_layout(tmp_path)
+    assert find(tmp_path / "repo").base == str(tmp_path)
+
+
+@pytest.mark.requirement("J13")
 def test_the_home_directory_is_a_workspace_only_if_it_was_named(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".devcodex").mkdir(parents=True)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amux.core import canonical
+from amux.disk.ground import Ground
 from amux.errors import AmuxError
-from amux.journal import doctor, rules, setup
+from amux.journal import doctor, handout, rules, setup
 from amux.journal.rules import FLAGS, HANDED
 from amux.journal.setup import Asked
 from tests.support.workspaces import NAMESPACE, STRANGER, around, project, tree
@@ -450,6 +451,25 @@ def test_a_persons_mode_stays(tmp_path: Path) -> None:
     remove(tmp_path)
     assert path.stat().st_mode & 0o777 == 0o640
     assert path.read_text() == "{}\n"
+
+
+@pytest.mark.requirement("J21")
+@pytest.mark.parametrize("there", [b"{}\n", None])
+def test_a_file_that_changes_meanwhile_is_not_overwritten(
+    tmp_path: Path, there: bytes | None
+) -> None:
+    path = tmp_path / ".mcp.json"
+    if there is not None:
+        path.write_bytes(there)
+    ground = Ground.open(str(tmp_path), (), uid=os.geteuid())
+    assert ground is not None
+    with ground:
+        seen = handout.read(ground, ".mcp.json")
+        path.write_bytes(b"a person's\n")
+        with pytest.raises(AmuxError) as refused:
+            handout.put(ground, ".mcp.json", b"ours", seen)
+    assert refused.value.details["reason"] == "MEMORY_FILE_CAS_MISMATCH"
+    assert tree(tmp_path) == {".mcp.json": b"a person's\n"}
 
 
 # --- J22 -----------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def put(ground: Ground, path: str, data: bytes, seen: Found | None) -> None:
             if seen is None:
                 commit.put_new(folder, temporary, name)
             else:
-                _require_same(folder.look(name) is not None and regular.facts(folder, name), seen)
+                _require_same(regular.facts(folder, name), seen)
                 commit.put_over(folder, temporary, name)
         except FileExistsError as error:
             commit.discard(folder, temporary)
