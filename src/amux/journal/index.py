@@ -131,11 +131,9 @@ class Consulted:
                 self._fall("partition-invalid")
         return None
 
-    def keys(self) -> frozenset[str]:
-        """Name the partitions that there are."""
-        if self.reason is not None or self.manifest is None:
-            return frozenset()
-        return frozenset(self.manifest.objects)
+    def has(self, key: str) -> bool:
+        """Tell whether there is such a partition."""
+        return self.manifest is not None and key in self.manifest.objects
 
     def insufficient(self) -> None:
         """Note that a partition holds less than the question needs."""

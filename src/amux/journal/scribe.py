@@ -6,13 +6,13 @@ Rule 2: an index is refreshed from the bytes that were read back, and never deci
 Rule 3: where nothing was written, nothing is: a stale index stays what it is, and is told.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from amux.journal import dayranges, index, indexing, summaryranges
 from amux.journal.errand import Errand
 from amux.journal.files import NO_OP, Edit, Writer, Written
-from amux.journal.index import Scope, Source
+from amux.journal.index import Consulted, Scope, Source
 from amux.journal.root import Held, Place, hold, prepare
 
 T = TypeVar("T")
@@ -82,16 +82,10 @@ class Scribe:
         scope = self._scope(None)
         if done.route == NO_OP:
             return done, self._standing(scope, done)
-        kept = None
-        partitions = None
-        before = _source_before(done)
-        if before is not None:
-            kept = index.standing(self.held, scope, before)
-            if kept.is_fresh and indexing.is_whole(self.held, scope, kept):
-                partitions = summaryranges.after_row(done.data, before.size, kept.partition)
-            if not kept.is_fresh or partitions is None:
-                kept = None
-        if kept is None or partitions is None:
+        kept = self._kept(scope, done)
+        partitions = _after_row(done, kept) if kept is not None else None
+        if partitions is None:
+            kept = None
             partitions = summaryranges.partitions(done.data)
         return done, indexing.refresh(
             self.held, scope, _source(done), partitions, now=errand.now, kept=kept
@@ -106,11 +100,40 @@ class Scribe:
             date=date,
         )
 
+    def _kept(self, scope: Scope, done: Written[T]) -> Consulted | None:
+        """Give the index of the SUMMARY as it was, if all of it is there to be carried over."""
+        before = _source_before(done)
+        if before is None:
+            return None
+        kept = index.standing(self.held, scope, before)
+        return kept if kept.is_fresh and indexing.is_whole(self.held, scope, kept) else None
+
     def _standing(self, scope: Scope, done: Written[T]) -> Receipt:
         if done.facts is None:
             return {"status": "reused", "reason": None}
         found = index.standing(self.held, scope, _source(done))
         return {"status": "reused" if found.is_fresh else "failed", "reason": found.reason}
+
+
+class _NotThereError(Exception):
+    """A partition that should be carried over cannot be read."""
+
+
+def _after_row(done: Written[T], kept: Consulted) -> Mapping[str, object] | None:
+    """Make the partitions that one row changes; None where that takes the whole file."""
+
+    def old(key: str) -> object:
+        if not kept.has(key):
+            return None
+        data = kept.partition(key)
+        if not kept.is_fresh:
+            raise _NotThereError
+        return data
+
+    try:
+        return summaryranges.after_row(done.data, done.before.size, old)
+    except (_NotThereError, summaryranges.ShapeError):
+        return None
 
 
 def _source(done: Written[T]) -> Source:
