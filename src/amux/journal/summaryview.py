@@ -68,7 +68,7 @@ class SummaryView:
     def states(self, day: str) -> dict[str, State]:
         """Tell the state of each key of a month; `day` is `YYYY-MM-DD`."""
         key = summaryranges.month_key(day)
-        if self._index.is_fresh and self._index.keys().isdisjoint({key}):
+        if self._index.is_fresh and not self._index.has(key):
             return {}
         kept = self._index.partition(key)
         if kept is not None:
