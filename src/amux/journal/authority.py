@@ -45,6 +45,10 @@ from amux.journal.survey import Survey
 from amux.journal.task import CLEAN, PENDING, Cause, TaskState
 from amux.journal.view import View
 
+MAX_STATES = 64
+# What records say that were read already, by their digests: one call reads a record several times.
+_STATES: dict[str, TaskState] = {}
+
 T = TypeVar("T")
 Warning = dict[str, object]  # noqa: A001 - its name in J56
 LAYOUT = "layout.json"
@@ -358,10 +362,16 @@ class Call:
 
 def state_of(record: Record) -> TaskState:
     """Read the state that a task's record holds, or refuse the record as damaged."""
+    known = _STATES.get(record.digest)
+    if known is not None:
+        return known
     try:
         state = tasks.decode(record.body)
     except Misshapen as error:
         raise record.corrupt("body") from error
     if state.state_sequence != record.seq or state.task_id != record.key:
         raise record.corrupt("sequence")
+    if len(_STATES) >= MAX_STATES:
+        _STATES.clear()
+    _STATES[record.digest] = state
     return state

@@ -15,6 +15,7 @@ from amux.errors import AmuxError
 from amux.journal.refusals import refuse
 
 FORMAT = 5
+_AFTER_BODY = f',"format":{FORMAT},'.encode()
 _FIELDS = {"body", "digest", "format", "key", "kind", "previous", "seq"}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")  # a key becomes the name of a file
@@ -29,11 +30,10 @@ class Record:
     seq: int
     previous: str | None
     body: Mapping[str, object]
-
-    @property
-    def digest(self) -> str:
-        """Name it, by all that it says but this."""
-        return canonical.digest(self._fields())
+    digest: str
+    """Names it, by all that it says but this."""
+    data: bytes
+    """It, as a file."""
 
     @property
     def name(self) -> str:
@@ -42,28 +42,42 @@ class Record:
 
     def render(self) -> bytes:
         """Spell it as a file."""
-        return canonical.encode({**self._fields(), "digest": self.digest}) + b"\n"
+        return self.data
 
     def successor(self, body: Mapping[str, object]) -> "Record":
         """Make the record that replaces this one."""
-        return Record(
-            kind=self.kind, key=self.key, seq=self.seq + 1, previous=self.digest, body=body
-        )
+        return _made(self.kind, self.key, self.seq + 1, self.digest, body)
 
     def corrupt(self, problem: str) -> AmuxError:
         """Make the refusal of what it says."""
         return corrupt(self.kind, self.key, problem)
 
-    def _fields(self) -> dict[str, object]:
-        return {
-            "body": self.body, "format": FORMAT, "key": self.key, "kind": self.kind,
-            "previous": self.previous, "seq": self.seq,
-        }  # fmt: skip
-
 
 def first(kind: str, key: str, body: Mapping[str, object]) -> Record:
     """Make the first record of a key."""
-    return Record(kind=kind, key=key, seq=1, previous=None, body=body)
+    return _made(kind, key, 1, None, body)
+
+
+def _made(
+    kind: str, key: str, seq: int, previous: str | None, body: Mapping[str, object]
+) -> Record:
+    plain = canonical.encode(
+        {
+            "body": body, "format": FORMAT, "key": key, "kind": kind, "previous": previous,
+            "seq": seq,
+        }
+    )  # fmt: skip
+    digest = canonical.digest(plain)
+    # Sorted keys put the digest right behind the body: no second encoding is needed for it.
+    at = plain.rindex(_AFTER_BODY)
+    return Record(
+        kind=kind, key=key, seq=seq, previous=previous, body=body, digest=digest,
+        data=plain[:at] + _spelled(digest) + plain[at:] + b"\n",
+    )  # fmt: skip
+
+
+def _spelled(digest: str) -> bytes:
+    return b',"digest":"' + digest.encode() + b'"'
 
 
 def is_key(text: str) -> bool:
@@ -100,12 +114,11 @@ def parse(data: bytes, kind: str, key: str) -> Record:
         raise corrupt(kind, key, "key")
     if previous is not None and not _DIGEST.fullmatch(previous):
         raise corrupt(kind, key, "fields")
-    found = Record(kind=kind, key=key, seq=seq, previous=previous, body=body)
     try:
-        is_itself = found.digest == digest and found.render() == data
+        found = _made(kind, key, seq, previous, body)
     except ValueError as error:  # a float, or half a character: nothing that we would write
         raise corrupt(kind, key, "not-canonical") from error
-    if not is_itself:
+    if found.digest != digest or found.data != data:
         raise corrupt(kind, key, "digest")
     return found
 

@@ -41,10 +41,9 @@ def decode(kind: type[T], body: object) -> T:
     if not isinstance(body, Mapping):
         raise Misshapen(kind.__name__)
     schema = getattr(kind, "SCHEMA", None)
-    plan = _plan(kind)
-    names = {wire for _, wire, _ in plan} | ({"schemaVersion"} if schema is not None else set())
-    if set(body) != names or body.get("schemaVersion", schema) != schema:
-        odd = sorted(set(body) ^ names) or ["schemaVersion"]
+    plan, names = _plan(kind), _names(kind)
+    if body.keys() != names or body.get("schemaVersion", schema) != schema:
+        odd = sorted(body.keys() ^ names) or ["schemaVersion"]
         raise Misshapen(f"{kind.__name__}.{odd[0]}")
     found: dict[str, object] = {}
     for name, wire, read in plan:
@@ -85,6 +84,8 @@ def wire_name(name: str) -> str:
 
 
 def _encode(value: object) -> object:
+    if type(value) in _PLAIN:
+        return value
     if dataclasses.is_dataclass(value):
         return encode(value)
     if isinstance(value, tuple):
@@ -92,6 +93,19 @@ def _encode(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _encode(one) for key, one in value.items()}
     return value
+
+
+_PLAIN = {str, int, bool, type(None)}
+_known_names: dict[type, frozenset[str]] = {}
+
+
+def _names(kind: type) -> frozenset[str]:
+    found = _known_names.get(kind)
+    if found is None:
+        more = ["schemaVersion"] if hasattr(kind, "SCHEMA") else []
+        found = frozenset([*(wire for _, wire, _ in _plan(kind)), *more])
+        _known_names[kind] = found
+    return found
 
 
 _plans: dict[type, tuple[tuple[str, str, _Reader], ...]] = {}

@@ -147,7 +147,8 @@ class RuntimeState:
             like = None if is_new else regular.facts(folder, name)
             temporary = commit.stage(folder, name, data, like=like, owner=owner)
             try:
-                ground.sync_way(place)
+                if is_new:  # what is replaced was made by a call that had done this
+                    ground.sync_way(place)
                 before()
                 held.require()
                 if is_new:
