@@ -90,6 +90,18 @@ class Writer:
         with trouble.told(path):
             return self._look(place, name).data
 
+    def require_writable(self, path: str) -> None:
+        """Let a file refuse that could not be written to: no regular one, or too large."""
+        place, _, name = path.rpartition("/")
+        with trouble.told(path):
+            folder = self._held.ground.open_folder(place)
+            if folder is None:
+                return
+            with folder:
+                seen = regular.facts(folder, name)
+            if seen is not None and seen.size > SOURCE_MAX_BYTES:
+                raise regular.TooLargeError
+
     def write(self, path: str, edit: Edit[T], *, is_view: bool = False) -> Written[T]:
         """Bring one file of the active root from its old bytes to its new ones."""
         place, _, name = path.rpartition("/")

@@ -56,9 +56,9 @@ class Scribe:
         """Give a file as the write route finds it; None where there is none."""
         return self._writer.look(path)
 
-    def check(self, path: str, edit: Edit[T]) -> T:
-        """Run an edit as if it were to be written, and let it refuse."""
-        return edit(self._writer.look(path)).value
+    def require_writable(self, path: str) -> None:
+        """Let a file refuse that could not be written to."""
+        self._writer.require_writable(path)
 
     def write(self, path: str, edit: Edit[T]) -> Written[T]:
         """Take a file through its write; it has no index."""

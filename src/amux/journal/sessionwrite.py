@@ -125,7 +125,7 @@ class _Write:
 
     def _check(self, scribe: Scribe, notes: TaskNotes | None) -> None:
         if notes is not None:
-            check_notes(self._errand, scribe, notes)
+            check_notes(scribe, notes)
         if self._cells is not None:
             check_row(self._errand, scribe, self._cells)
 

@@ -147,9 +147,11 @@ def current_row(data: bytes, day: str, section: str) -> Row | None:
     while found is None and (at := data.rfind(day.encode(), 0, at)) >= 0:
         start = max(len(BOM) * data.startswith(BOM), data.rfind(b"\n", 0, at) + 1)
         end = data.find(b"\n", at) + 1 or len(data)
-        row = row_at(data, data.count(b"\n", 0, start) + 1, start, end)
+        row = row_at(data, None, start, end)
         if row is not None and (row.is_canonical, row.date, row.section) == (True, day, section):
-            found = row if reaches(data, start) else None
+            # Lines are counted for the one row only: a busy day has hundreds of others.
+            line = data.count(b"\n", 0, start) + 1
+            found = row_at(data, line, start, end) if reaches(data, start) else None
         at = start
     return found
 

@@ -57,12 +57,13 @@ def append_row(errand: Errand, scribe: Scribe, cells: Cells) -> Receipt:
 
 def check_row(errand: Errand, scribe: Scribe, summary: str) -> None:
     """Let a row refuse before anything else is committed; the rest of it is ours to write."""
-    today = f"{errand.now.today}"
     cells = Cells(
-        day=today, section="01", kind="other", summary=summary, report=None, memory=None,
-        state=State.ACTIVE,
+        day=f"{errand.now.today}", section="01", kind="other", summary=summary, report=None,
+        memory=None, state=State.ACTIVE,
     )  # fmt: skip
-    scribe.check(summary_path(errand.agent), _edit(errand, cells))
+    # Whether a row is one depends on no other row.
+    _edit(errand, cells)(None)
+    scribe.require_writable(summary_path(errand.agent))
 
 
 def _edit(errand: Errand, cells: Cells) -> Edit[_Row]:
