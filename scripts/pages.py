@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterator
 
 from amux.errors import TABLE
+from amux.journal import tools as journal
+from amux.journal.refusals import REASONS
+from amux.journal.tool import Field
 from amux.surface.cli.verbs import GLOBAL_OPTIONS, VERBS
 from amux.wire.tools import CALLS, TARGETS, TOOLS, Call
 from scripts.imports import SOURCE
@@ -88,6 +91,40 @@ def tools() -> str:
     """Show every MCP tool as an agent is told of it."""
     rows = [f"| `{name}` | {_arguments(call)} | {call.about} |" for name, call in TOOLS.items()]
     return _table("tool | arguments | what the agent is told", rows)
+
+
+def journal_tools() -> str:
+    """Show the tools of the journal: where they are listed, their verbs and arguments."""
+    rows = []
+    for tool in journal.TOOLS.values():
+        listed = "yes" if tool.name in journal.DEFAULT else "–"
+        if tool.name in journal.EVERY and tool.name not in journal.DEFAULT:
+            listed = "`--tools all`"
+        if tool.name in journal.CHILD and tool.name not in journal.EVERY:
+            listed = "to a child"
+        arguments = ", ".join(map(_field, tool.fields))
+        rows.append(
+            f"| `{tool.name}` | `amux {tool.verb}` | {listed} | {tool.about} | {arguments} |"
+        )
+    return _table("tool | verb | in `tools/list` | what it does | arguments", rows)
+
+
+def reasons() -> str:
+    """Show every reason of the journal's refusals, by code."""
+    found: dict[str, list[str]] = {}
+    for reason, code in REASONS.items():
+        found.setdefault(str(code), []).append(f"`{reason}`")
+    rows = [f"| `{code}` | {', '.join(names)} |" for code, names in found.items()]
+    return _table("code | `details.reason`", rows)
+
+
+def _field(field: Field) -> str:
+    shown = f"**`{field.name}`**" if field.is_required else f"`{field.name}`"
+    if field.choices:
+        return f"{shown} ({', '.join(map(str, field.choices))})"
+    if field.most:
+        return f"{shown} ({field.least}–{field.most})"
+    return shown
 
 
 def _arguments(call: Call) -> str:

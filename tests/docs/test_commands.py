@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from amux.surface.cli.verbs import VERBS
+from tests.docs import task_examples
 from tests.docs.shell import Shell
 from tests.support import fake_agent
 
@@ -67,6 +68,8 @@ def filled_in(shell: Shell, command: str) -> str:
         (shell.root / "memory/global" / path).unlink()
     if command.startswith("amux memory move"):
         (shell.root / "memory/global" / command.split()[4]).unlink()
+    if command.startswith("amux task"):
+        return task_examples.prepare(shell, command)
     if command.endswith(" ID"):
         made = json.loads(shell.run("amux token create --kind person").stdout)
         return command.replace(" ID", f" {made['id']}")

@@ -57,7 +57,7 @@ class Field:
 class Tool:
     """One tool: its verb on the command line, what it takes, and what agents are told of it."""
 
-    __slots__ = ("about", "fields", "is_read", "name", "requires", "verb")
+    __slots__ = ("about", "fields", "is_read", "name", "verb")
 
     def __init__(
         self,
@@ -66,14 +66,12 @@ class Tool:
         about: str,
         *fields: Field,
         read: bool = False,
-        requires: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.verb = verb
         self.about = about
         self.fields = fields
         self.is_read = read
-        self.requires = requires
 
     def field(self, name: str) -> Field | None:
         """Find one of its arguments."""

@@ -129,20 +129,32 @@ _EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("amux task admit --args task.json", "a new task"),
         (
             "amux task admit --operation bind --task 'export endpoint' --instruction 'go on'",
-            "take a task over",
+            "take it over",
         ),
     ),
     "memory_task_write_owner": (
-        ("amux task own --operation release --task T --owner own-1f…", "hand it on"),
+        (
+            "amux task own --operation release --task 'export endpoint' --owner OWNER",
+            "hand it on",
+        ),
     ),
     "memory_cp_confirm": (
-        ("amux task confirm --task T --phase CP1 --args confirmed.json", "a person's yes"),
+        (
+            (
+                "amux task confirm --task 'export endpoint' --phase CP1 --source-message 'yes' "
+                "--artifact-path FILE --artifact-sha256 DIGEST"
+            ),
+            "a person said yes to this file",
+        ),
     ),
     "memory_task_operation": (
         ("amux task operation --args change.json", "announce which files change"),
     ),
     "memory_artifact_mutation_reconcile_v1": (
-        ("amux task reconcile --task T --expected-closeout-digest 0f…", "after a crash"),
+        (
+            "amux task reconcile --task 'export endpoint' --expected-closeout-digest DIGEST",
+            "after a crash",
+        ),
     ),
     "memory_task_terminal_v1": (("amux task finish --args evidence.json", "end a task"),),
     "memory_child_plan": (("amux task children --args plan.json", "leases for helpers"),),
