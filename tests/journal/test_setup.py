@@ -1,8 +1,10 @@
 """Setting up a workspace: init, rules taken back, the profile's hint, and the doctor."""
 
+import fcntl
 import json
 import os
 import shutil
+import sys
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +16,10 @@ from hypothesis import strategies as st
 from amux.core import canonical
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
-from amux.journal import doctor, handout, rules, setup
+from amux.journal import doctor, handout, layouttext, rules, setup
 from amux.journal.rules import FLAGS, HANDED
 from amux.journal.setup import Asked
+from tests.support.journal_faces import InProcess
 from tests.support.workspaces import NAMESPACE, STRANGER, around, project, tree
 from tests.support.workspaces import layout as write_layout
 
@@ -233,6 +236,12 @@ def test_a_gitignore_of_a_persons_gains_one_line(tmp_path: Path, old: bytes, new
     init(tmp_path)
     assert path.read_bytes() == new
     assert init(tmp_path)["changed"] == []
+
+
+@pytest.mark.requirement("J15")
+def test_a_name_that_is_kept_is_never_replaced() -> None:
+    old = b'{"mode":"project-root","project":"first"}\n'
+    assert layouttext.kept(old, "project-root", "second") == old
 
 
 @pytest.mark.requirement("J20")
@@ -569,3 +578,54 @@ def test_the_doctor_lists_the_projects_where_none_is_meant(tmp_path: Path) -> No
     found, _ = found_by(tmp_path)
     assert found["candidates"] == ["billing", "web"]
     assert found["activeRoot"] is None
+
+
+@pytest.mark.requirement("J22", "T49")
+def test_the_doctor_tells_of_indexes_locks_and_rows_that_are_not_the_ledgers(
+    tmp_path: Path,
+) -> None:
+    init(tmp_path)
+    desk = InProcess(tmp_path, AMUX_SESSION="s")
+    desk.call("memory_session_write", content="text", row="a row")
+    admitted = desk.call(
+        "memory_task_admit_v2", instruction="please fix the export", taskKind="bugs",
+        displayName="stale export", overview="It is stale.",
+    )  # fmt: skip
+
+    def root() -> dict[str, object]:
+        found, _ = found_by(tmp_path)
+        (one,) = found["roots"]  # type: ignore[misc]
+        return one
+
+    assert root()["indexes"] == [{"agent": "codex", "status": "fresh", "reason": None}]
+    assert root()["ledger"]["viewDrift"] == []  # type: ignore[index]
+    notes = tmp_path / ".devcodex" / str(admitted["taskRootRelative"]) / ".memory/sessions.md"
+    text = notes.read_text(encoding="utf-8")
+    notes.write_text(text.replace("⏳", "✅", 1), encoding="utf-8")
+    summary = tmp_path / ".devcodex/.memory/clients/codex/SUMMARY.md"
+    summary.write_bytes(summary.read_bytes() + b"| by hand |\n")
+    now = root()
+    assert now["ledger"]["viewDrift"] == [str(notes.relative_to(tmp_path / ".devcodex"))]  # type: ignore[index]
+    assert now["indexes"] == [
+        {"agent": "codex", "status": "fallback", "reason": "source-metadata-drift"}
+    ]
+    # Copied elsewhere, the same records are history.
+    shutil.copytree(tmp_path, tmp_path.parent / "copy")
+    found, said = found_by(tmp_path.parent / "copy")
+    (one,) = found["roots"]  # type: ignore[misc]
+    assert len(one["ledger"]["foreign"]) == 1
+    assert "bind" in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+@pytest.mark.requirement("J22")
+def test_the_doctor_names_who_holds_the_lock(tmp_path: Path) -> None:
+    init(tmp_path)
+    lock = tmp_path / ".devcodex/.runtime-state/memory.lock"
+    with lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        found, _ = found_by(tmp_path)
+    (root,) = found["roots"]  # type: ignore[misc]
+    (holder,) = root["lock"]["holders"]
+    assert holder["pid"] == os.getpid()
+    assert holder["command"]
