@@ -114,6 +114,19 @@ def test_what_cannot_be_carried_is_made_anew() -> None:
         assert summaryranges.after_row(data, len(old.encode()), stored(old.encode()).get) is None
 
 
+@pytest.mark.requirement("J58", "J61")
+def test_of_two_states_no_older_row_is_taken_for_the_next() -> None:
+    rows = [
+        f"| 2026-03-14 | {n} | fix | a | — | — | {'⛔' if n == 1 else '🔄'} |\n"
+        for n in range(1, 62)
+    ]
+    data = (HEAD + "".join(rows)).encode()
+    newest = Newest.read(stored(data)[CURRENT])
+    assert newest.select(data, "unresolved", since=None, most=51) is None
+    expected = summaryranges.select(summary.parse(data), "unresolved", since=None, most=50)
+    assert newest.select(data, "unresolved", since=None, most=50) == expected
+
+
 @pytest.mark.requirement("J58", "J59")
 def test_what_is_carried_from_a_broken_index_is_made_anew() -> None:
     row = "| 2026-03-14 | 01 | fix | a | — | — | 🔄 |\n"

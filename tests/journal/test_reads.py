@@ -560,6 +560,10 @@ def test_a_page_of_sections_stops_after_the_first_that_is_cut(world: World) -> N
     assert page["truncated"] is True
     rest = world.sections(limit=5, maxChars=250, cursor=page["pagination"]["nextCursor"])
     assert [match["sessionId"] for match in rest["matches"]] == ["02", "01"]
+    world.day(f"## 会话 01\n## 会话 02\n{'x' * 99}\n")
+    cut = world.sections(limit=5, maxChars=50)
+    assert [match["sessionId"] for match in cut["matches"]] == ["02"]
+    world.day("".join(f"## 会话 {n}\n{'x' * 99}\n" for n in range(1, 6)))
     exact = world.sections(limit=5, maxChars=200)
     assert [match["truncated"] for match in exact["matches"]] == [False, False]
     assert exact["pagination"]["hasMore"] is True
@@ -695,6 +699,16 @@ def test_day_and_summary_that_disagree_are_a_conflict(world: World) -> None:
         },
     ]
     assert {"code": "day-status-missing", "line": 3, "sessionId": "03"} in status["warnings"]
+
+
+@pytest.mark.requirement("J60", "J71")
+def test_a_month_without_rows_is_no_gap_in_the_index(desk: World) -> None:
+    entry = {"summary": "x", "status": "active", "type": "fix", "sessionId": "01"}
+    desk.face.call("memory_summary_append", entry=entry | {"day": f"{desk.ago(90)}"})
+    desk.day("## 会话 01\n- **状态**：✅\n")
+    status = desk.status()
+    assert status["indexReceipt"] == {"status": "fresh", "reason": None}
+    assert status["conflicts"] == []
 
 
 @pytest.mark.requirement("J57")

@@ -253,9 +253,19 @@ def test_what_would_be_read_as_structure_is_refused_and_nothing_is_made() -> Non
         with pytest.raises(AmuxError) as refusal:
             section.open_section(old, opening)
         assert reason(refusal) == "MEMORY_SESSION_WRITE_VERIFICATION_FAILED"
-    with pytest.raises(AmuxError) as refusal:
-        section.extend(old, day.parse(old).sections[0], Block(content="x\n## 会话 09"))
-    assert reason(refusal) == "MEMORY_SESSION_WRITE_VERIFICATION_FAILED"
+    for content in (
+        "x\n## 会话 09",
+        "x\u2028## 会话 09",
+        "＃＃ 会话",
+        f"<!-- amux:session {OWNER} -->",
+    ):
+        for block in (Block(content=content), Block(links=(f"a\n{content}",))):
+            with pytest.raises(AmuxError) as refusal:
+                section.extend(old, day.parse(old).sections[0], block)
+            assert reason(refusal) == "MEMORY_SESSION_WRITE_VERIFICATION_FAILED"
+            with pytest.raises(AmuxError) as refusal:
+                section.open_section(old, OPENING, block)
+            assert reason(refusal) == "MEMORY_SESSION_WRITE_VERIFICATION_FAILED"
 
 
 def test_digests_of_what_does_not_change_stay() -> None:
