@@ -31,6 +31,7 @@ LATE = {
     "mcp": "amux.surface.mcp.server",
     "layout": "amux.journal.layout",
     "journal": "amux.journal.desk",
+    "journal_tasks": "amux.journal.taskroster",
     "settings_file": "amux.settings_file",
     "tls": "amux.tls",
 }
@@ -104,6 +105,7 @@ class Context:
             posix_session=os.getsid(0),
             clock=self.wall,
             random_bytes=self.random_bytes,
+            late=self.late,
         )
         return desk
 

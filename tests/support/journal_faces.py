@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 
+from amux.app import LATE
 from amux.core.text import to_json
 from amux.errors import AmuxError
 from amux.journal.desk import Desk
@@ -15,6 +17,11 @@ from tests.support.workspaces import AT, around
 
 CODEX = "codex-mcp-client"
 CLAUDE = "claude-code"
+
+
+def late(name: str) -> ModuleType:
+    """Load a module as `app` does."""
+    return import_module(LATE[name])
 
 
 class Refused(Exception):
@@ -78,7 +85,7 @@ class InProcess(Face):
             seed=seed, **env,
         )  # fmt: skip
         object.__setattr__(found, "clock", lambda: self.at)
-        self.desk = Desk(found)
+        self.desk = Desk(found, late)
 
     def send(self, name: str, arguments: object, /) -> dict[str, object]:
         try:

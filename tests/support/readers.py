@@ -5,6 +5,7 @@ from pathlib import Path
 from amux.core import canonical
 from amux.errors import AmuxError
 from amux.journal.desk import Desk
+from tests.support.journal_faces import late
 from tests.support.writers import Receipt, Writer
 
 STATUSES = ("active", "completed", "blocked", "unresolved", "all")
@@ -15,7 +16,7 @@ class Reader:
     """One process that asks."""
 
     def __init__(self, base: Path, **settings: str) -> None:
-        self.desk = Desk(Writer(base, session="reader", **settings).around)
+        self.desk = Desk(Writer(base, session="reader", **settings).around, late)
         self.receipts: list[Receipt] = []
 
     def ask(self, name: str, **given: object) -> Receipt:

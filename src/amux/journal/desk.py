@@ -6,8 +6,10 @@ Rule 2: before a tool runs, in this order: arguments (J7), target (J18), agent (
 Rule 3: what is remembered between calls is in the book; the desk itself keeps nothing.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import ModuleType
 
 from amux.core.canonical import digest
 from amux.disk import glance
@@ -21,13 +23,17 @@ from amux.journal.moment import Moment
 from amux.journal.readplan import Asker, ReadPlan
 from amux.journal.refusals import refuse
 from amux.journal.root import Place, opened
-from amux.journal.roster import WORK, Result
+from amux.journal.roster import WORK, Result, Work, names_a_task
 from amux.journal.state import RuntimeState
 from amux.journal.surroundings import Start, Surroundings
 from amux.journal.tool import Tool
 from amux.journal.tools import NOTE, SOURCES, TOOLS
 from amux.journal.workspace import Target
 
+Late = Callable[[str], ModuleType]
+"""Loads a module of the table of `app`."""
+
+TASKS = "journal_tasks"
 MAX_WARNINGS = 20  # J56
 MAX_AGENTS = 256  # directories of `.memory/clients` that are looked at
 
@@ -46,9 +52,11 @@ _SUBMIT = "memory_child_submit"
 class Desk:
     """The journal as one process has it: surroundings, and what is remembered between calls."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, late: Late) -> None:
         self._around = around
+        self._late = late
         self._book = Book()
+        self._loading = threading.Lock()
 
     @classmethod
     def of(
@@ -62,6 +70,7 @@ class Desk:
         posix_session: int,
         clock: Callable[[], float],
         random_bytes: Callable[[int], bytes],
+        late: Late,
     ) -> "Desk":
         """Open the desk of a process; `client` is None for the command line."""
         return cls(
@@ -74,7 +83,8 @@ class Desk:
                 posix_session=posix_session,
                 clock=clock,
                 random_bytes=random_bytes,
-            )
+            ),
+            late,
         )
 
     def call(self, name: str, given: object) -> Result:
@@ -88,11 +98,20 @@ class Desk:
             errand = replace(errand, plan=self._open_plan(errand))
         elif name in _OPENING:
             errand = self._opening(errand)
-        found = WORK[name](errand)
+        found = self._work(tool, errand)(errand)
         if name in _OPENING and errand.plan is not None:
             self._book.keep(errand.plan)
             self._open_others(errand, found)
         return _finished(tool, errand, found)
+
+    def _work(self, tool: Tool, errand: Errand) -> Work:
+        """Find who does it; the tasks are loaded with the first call that is about one."""
+        if not tool.is_task and not names_a_task(errand):
+            return WORK[tool.name]
+        with self._loading:
+            roster = self._late(TASKS)
+        found: Work = roster.WORK[tool.name]
+        return found
 
     def _errand(self, tool: Tool, found: arguments.Arguments, now: Moment) -> Errand:
         target, is_everywhere = self._target(tool, found)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from amux.journal.roster import WORK
+from amux.journal import roster, taskroster
 from amux.journal.tools import TOOLS
 from amux.surface.cli.journal_verbs import tool_of
 from amux.surface.cli.verbs import VERBS
@@ -31,7 +31,7 @@ def command(tmp_path: Path) -> Command:
 
 @pytest.mark.requirement("J72", "J1")
 def test_every_tool_has_its_work_and_its_verb() -> None:
-    assert set(WORK) | {"memory_context_plan"} == set(TOOLS)
+    assert {*roster.WORK, *taskroster.WORK, "memory_context_plan"} == set(TOOLS)
     verbs = {tool_of(name).name for name in VERBS if name.split()[0] in ("journal", "task")}
     assert verbs == set(TOOLS)
     assert tool_of("task start") is tool_of("task admit")
