@@ -42,6 +42,11 @@ class Handed:
         }
         places[outcome].append(path)
 
+    def add(self, other: "Handed") -> None:
+        """Add what was done elsewhere."""
+        for name in ("created", "changed", "unchanged", "removed", "left", "warnings"):
+            getattr(self, name).extend(getattr(other, name))
+
     def warn(self, code: str, **more: str) -> None:
         """Add a warning."""
         self.warnings.append({"code": code, **{key: one for key, one in more.items() if one}})

@@ -53,13 +53,20 @@ def init(asked: Asked, around: Surroundings) -> dict[str, object]:
     told = Handed()
     _warn_of_another(base, around, told)
     project = _plan(base, mode, asked.project, place, told)
-    if not asked.is_dry and (told.created or told.changed):
-        root.hold(
-            place,
-            wait_ms=around.lock_wait_ms,
-            act=lambda held: _make(held, mode, project, around),
-        )
-    handout.hand_out(base, asked.agents, around.uid, told, is_dry=asked.is_dry)
+    planned = Handed()
+    handout.hand_out(base, asked.agents, around.uid, planned, is_dry=True)
+    is_new = told.created or told.changed or planned.created or planned.changed
+    if is_new and not asked.is_dry:
+
+        def act(held: Held) -> Handed:
+            _make(held, mode, project, around)
+            handed = Handed()
+            handout.hand_out(base, asked.agents, around.uid, handed, is_dry=False)
+            return handed
+
+        # Whoever sets the same workspace up at the same time waits, and finds it done.
+        planned = root.hold(place, wait_ms=around.lock_wait_ms, act=act)
+    told.add(planned)
     projects = workspace.discover(base) if mode == NAMESPACE_MODE else None
     return {
         "schemaVersion": INIT_SCHEMA,

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,18 @@ def test_rules_go_as_they_came(base: Path) -> None:
 def test_devcodex_knows_nothing_else_and_says_so(base: Path) -> None:
     refused = run(base, "memory", "list", script=DEVCODEX, status=2)
     assert refused["error"]["code"] == "invalid_argument"  # type: ignore[index]
+
+
+@pytest.mark.requirement("J20", "J21", "J25")
+def test_many_set_up_one_workspace_at_once_and_all_find_it_done(base: Path) -> None:
+    flags = ("--claude", "--codex", "--cursor", "--pi")
+    with ThreadPoolExecutor(8) as together:
+        done = [together.submit(run, base, "workspace", "init", *flags) for _ in range(8)]
+    receipts = [one.result() for one in done]
+    again = run(base, "workspace", "init", *flags)
+    assert again["created"] == again["changed"] == []
+    for receipt in receipts:
+        paths = [*receipt["created"], *receipt["changed"], *receipt["unchanged"]]  # type: ignore[misc]
+        assert set(paths) >= set(again["unchanged"])  # type: ignore[call-overload]
+    names = {path.name for path in base.rglob("*")}
+    assert not [name for name in names if name.endswith(".tmp")]
