@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.agents]
 SECTION = Found(r'"section": ?"([^"]+)"')
 # Claude Code shows tools of a server once they were asked for by name.
 STATUS, WRITE = "mcp__amux__memory_status", "mcp__amux__memory_session_write"
+SKILL = "The session memory of this workspace"
 NEXT = "run the export tests again with the zone set"
 
 
@@ -106,7 +107,10 @@ def test_codex_resumes_from_the_card_of_a_claude_that_was_killed(
     left = {path: path.read_bytes() for path in memory.rglob("*.md")}
     assert f"- **next-action**：{NEXT}" in day.read_text(encoding="utf-8")
 
+    # Both are told of the skill, each by its own means.
+    assert model.of("work")[0].where(SKILL)
     answered = codex(place, "please @play resume")
+    assert model.of("resume")[0].where(SKILL)
     assert "resumed" in answered
     status, card, _ = [json.loads(text[text.index("{") :]) for text in loop(model, "resume")[:3]]
     (other,) = status["otherAgents"]
