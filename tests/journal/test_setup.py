@@ -19,6 +19,7 @@ from amux.errors import AmuxError
 from amux.journal import doctor, handout, layouttext, rules, setup
 from amux.journal.rules import FLAGS, HANDED
 from amux.journal.setup import Asked
+from amux.surface.cli import workspace_render
 from tests.support.journal_faces import InProcess
 from tests.support.workspaces import NAMESPACE, STRANGER, around, project, tree
 from tests.support.workspaces import layout as write_layout
@@ -629,3 +630,19 @@ def test_the_doctor_names_who_holds_the_lock(tmp_path: Path) -> None:
     (holder,) = root["lock"]["holders"]
     assert holder["pid"] == os.getpid()
     assert holder["command"]
+
+
+@pytest.mark.requirement("J20", "J22")
+def test_a_person_at_a_terminal_reads_what_was_done_and_what_there_is_to_do(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text("{ }")
+    shown = workspace_render.receipt(init(tmp_path, "claude")).splitlines()
+    assert shown[0] == str(tmp_path)
+    assert "created    .devcodex/layout.json" in shown
+    assert "warning    rules-not-merged  .mcp.json" in shown
+    assert '  "mcpServers": {' in shown
+    found, _ = found_by(tmp_path)
+    text = workspace_render.doctor(found)
+    for finding in found["findings"]:  # type: ignore[attr-defined]
+        assert f"! {finding['what']}\n  {finding['do']}" in text
+    assert f"base: {tmp_path}" in text
+    assert "layout: kind project, created yes, row 2" in text
