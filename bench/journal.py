@@ -1,4 +1,4 @@
-"""The journal over `amux mcp`, in a workspace of five years: how long an agent waits (JP1 to JP5).
+"""The journal over `amux mcp`, in a workspace of five years: how long an agent waits (JP1 to JP5, JP13).
 
 Rule 1: a figure is the 95th percentile of 200 calls, as the client sees them, unless it says else.
 Rule 2: `fresh` is by the index, `parsed` without one; both give the same answer.
@@ -14,6 +14,7 @@ from pathlib import Path
 from bench.measure import Figure, percentile, seconds
 from tests.support import years
 from tests.support.journal_faces import Mcp
+from tests.support.journal_story import tell
 
 ROUNDS = 200
 REBUILDS = 40
@@ -33,7 +34,18 @@ def figures() -> Iterator[Figure]:
     today = datetime.now(UTC).date()
     with tempfile.TemporaryDirectory(prefix="amux-bench-", dir=Path.cwd()) as folder:
         yield from _in_new_tree(Path(folder) / "new")
+        yield _story(Path(folder))
         yield from _in_old_tree(Path(folder) / "old", today)
+
+
+def _story(folder: Path) -> Figure:
+    """Measure what two agents wait for in all while they hand a task over (JP13)."""
+    costs = [tell(folder / f"story-{number}", folder / "home") for number in range(5)]
+    waited = percentile([cost.seconds for cost in costs], 0.5) * 1000
+    return Figure(
+        name="journal: a task begun, handed over and ended (JP13)",
+        ours=waited, peer=None, unit="ms", bound=700, of="all 12 calls, first ones included",
+    )  # fmt: skip
 
 
 def _in_new_tree(base: Path) -> Iterator[Figure]:
