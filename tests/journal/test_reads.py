@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from amux.journal import index
 from tests.support.journal_faces import CLAUDE, CODEX, Cli, Face, InProcess, Mcp
 from tests.support.mcp_lines import environment
 from tests.support.workspaces import layout, project, tree
@@ -699,6 +700,53 @@ def test_day_and_summary_that_disagree_are_a_conflict(world: World) -> None:
         },
     ]
     assert {"code": "day-status-missing", "line": 3, "sessionId": "03"} in status["warnings"]
+
+
+@pytest.mark.requirement("J60", "J61")
+def test_partitions_of_another_shape_are_not_believed_though_their_digests_hold(
+    desk: World,
+) -> None:
+    _fill(desk)
+    fresh = [*_answers(desk), desk.rows(status="unresolved")]
+    for folder in (desk.root / ".runtime-state/derived-indexes/v1/memory").iterdir():
+        _reseal(folder)
+    found = [*_answers(desk), desk.rows(status="unresolved")]
+    for old, new in zip(fresh, found, strict=True):
+        assert content(new) == content(old)
+        assert new["indexReceipt"] == {"status": "fallback", "reason": "partition-invalid"}
+
+
+@pytest.mark.requirement("J60", "J61")
+def test_a_month_of_another_shape_is_not_believed(desk: World) -> None:
+    _fill(desk)
+    fresh = desk.status()
+    for folder in (desk.root / ".runtime-state/derived-indexes/v1/memory").iterdir():
+        _reseal(folder, only=f"summary:{desk.today:%Y-%m}")
+    found = desk.status()
+    assert content(found) == content(fresh)
+    assert found["indexReceipt"] == {"status": "fallback", "reason": "partition-invalid"}
+
+
+def _reseal(folder: Path, *, only: str | None = None) -> None:
+    """Put data of another shape into an index, and digests that fit."""
+
+    def put(name: str, record: dict[str, Any]) -> str:
+        made = index.sealed({key: value for key, value in record.items() if key != "digest"})
+        path = folder / name.format(made["digest"])
+        path.write_bytes(index.spelled(made))
+        return str(made["digest"])
+
+    def read(name: str) -> dict[str, Any]:
+        return dict(json.loads((folder / name).read_bytes()))
+
+    pointer = read("current.json")
+    manifest = read(f"manifests/{pointer['manifest']}.json")
+    for listed in manifest["partitions"]:
+        if only in (None, listed["key"]):
+            record = read(f"objects/{listed['object']}.json") | {"data": {"of": "old"}}
+            listed["object"] = put("objects/{}.json", record)
+    pointer["manifest"] = put("manifests/{}.json", manifest)
+    put("current.json", pointer)
 
 
 @pytest.mark.requirement("J60", "J71")

@@ -247,6 +247,7 @@ def test_a_section_opens_only_to_its_own_token() -> None:
 def test_what_would_be_read_as_structure_is_refused_and_nothing_is_made() -> None:
     old = section.open_section(b"", OPENING).insertion.data
     for opening in (
+        Opening(stamp=STAMP, token="no token", owner=OWNER),
         Opening(stamp=STAMP, token=TOKEN, owner=OWNER, title="a\n## 会话 09"),
         Opening(stamp=STAMP, token=TOKEN, owner=OWNER, source_message="a\n## 会话"),
     ):

@@ -245,6 +245,30 @@ def test_the_first_cell_has_the_clock_time_only_of_today() -> None:
     assert event.date_cell("2026-03-14", **now) == "2026-03-14"
 
 
+@pytest.mark.requirement("J36", "J45")
+def test_a_row_is_cut_out_again_whether_it_is_ended_or_not() -> None:
+    data = (HEAD + row("2026-03-14", "1", "✅") + row("2026-03-14", "2", "✅"))[:-1].encode()
+    for each in summary.parse(data).rows:
+        assert summary.row_at(data, each.line, each.start, each.end) == each
+        assert summary.current_row(data, "2026-03-14", each.section) == each
+    assert summary.row_at(data, 1, 0, 5) is None
+
+
+@pytest.mark.requirement("J44")
+def test_a_header_that_is_none_or_not_yet_ended_begins_no_table() -> None:
+    no_header = HEAD.partition("\n")[0].replace("状态", "state")
+    for text in (
+        f"{no_header}\n",
+        HEAD.partition("\n")[0],
+        f"日期\n{no_header}\n",
+        f"{HEAD}#\n日期\n",
+    ):
+        data = text.encode()
+        assert not summary.reaches(data, len(data))
+    outside = f"x\n{row('2026-03-14', '1', '✅')}".encode()
+    assert summary.current_row(outside, "2026-03-14", "01") is None
+
+
 @pytest.mark.requirement("J65")
 def test_a_row_repeats_if_the_current_one_of_its_key_differs_by_the_clock_alone() -> None:
     data = (HEAD + row("2026-03-14 09:00", "3", "🔄") + row("2026-03-14 09:10", "4", "🔄")).encode()

@@ -18,6 +18,8 @@ class Insertion:
     data: bytes
     start: int
     end: int
+    grown: int
+    """Bytes that were added, the blank lines around the text included."""
 
 
 def decode(data: bytes) -> tuple[str, bool]:
@@ -57,7 +59,10 @@ def insert(data: bytes, at: int, text: str, *, is_block: bool = True) -> Inserti
     trail = newline if is_block and after and not ends_blank(added) else b""
     start = at + len(lead)
     return Insertion(
-        data=before + lead + added + trail + after, start=start, end=start + len(added)
+        data=before + lead + added + trail + after,
+        start=start,
+        end=start + len(added),
+        grown=len(lead) + len(added) + len(trail),
     )
 
 

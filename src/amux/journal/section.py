@@ -115,9 +115,9 @@ def open_section(old: bytes, opening: Opening, block: Block | None = None) -> Op
     text = _apart(opening.render(name), _checked(block) if block else "")
     added = insert(closed, len(closed), text)
     after = days.parse(added.data)
-    section = _only(closed, day, added, after, len(after.sections) - 1)
-    if (section.id, section.token, section.start) != (name, opening.token, added.start):
-        raise _unverified()
+    _require_others(day, after, len(closed), added, (name, added.start))
+    section = after.sections[-1]
+    _require(section.token == opening.token and section.end >= added.end)
     return Opened(insertion=added, section=section)
 
 
@@ -132,10 +132,10 @@ def extend(old: bytes, section: Section, block: Block) -> Extended:
     before = next(each for each in day.sections if each.start == section.start)
     added = insert(closed, before.end, text)
     after = days.parse(added.data)
-    found = _only(closed, day, added, after, before.ordinal - 1)
-    kept = (found.id, found.bindings, found.owners)
-    if kept != (before.id, before.bindings, before.owners):
-        raise _unverified()
+    _require_others(day, after, before.end, added)
+    found = after.sections[before.ordinal - 1]
+    kept = (found.bindings, found.owners) == (before.bindings, before.owners)
+    _require(kept and found.end >= added.end)
     return Extended(insertion=added, before=before, section=found)
 
 
@@ -145,34 +145,24 @@ def _checked(block: Block) -> str:
     return text
 
 
-def _only(closed: bytes, before: Day, added: Insertion, after: Day, index: int) -> Section:
-    """Require that only the section at this place changed, and that it holds what was added."""
-    ours = [closed[each.start : each.end] for each in before.sections]
-    theirs = [added.data[each.start : each.end] for each in after.sections]
-    if not theirs:
-        raise _unverified()
-    section, target = after.sections[index], theirs.pop(index)
-    if len(ours) > len(theirs):
-        if not target.startswith(ours.pop(index)):
-            raise _unverified()
-    elif ours:  # the blank line that keeps a new section apart belongs to the one before it
-        theirs[-1] = theirs[-1][: len(ours[-1])]
-    head = before.sections[0].start if before.sections else len(closed)
-    if (
-        ours != theirs
-        or not section.start <= added.start <= added.end <= section.end
-        or added.data[:head] != closed[:head]
-    ):
-        raise _unverified()
-    return section
+def _require_others(
+    before: Day, after: Day, at: int, added: Insertion, *opened: tuple[str, int]
+) -> None:
+    """Require that each section is where it was, moved by what came in `at`, and no other came."""
+    moved = [
+        (each.id, each.start if each.start < at else each.start + added.grown)
+        for each in before.sections
+    ]
+    _require([(each.id, each.start) for each in after.sections] == [*moved, *opened])
 
 
-def _unverified() -> Exception:
-    return refuse(
-        "MEMORY_SESSION_WRITE_VERIFICATION_FAILED",
-        "the day would not be read as it was meant",
-        hint="write plain text, without headings or markers of a session",
-    )
+def _require(is_as_meant: bool) -> None:
+    if not is_as_meant:
+        raise refuse(
+            "MEMORY_SESSION_WRITE_VERIFICATION_FAILED",
+            "the day would not be read as it was meant",
+            hint="write plain text, without headings or markers of a session",
+        )
 
 
 def find_bound(day: Day, name: str, token: str) -> Section:
