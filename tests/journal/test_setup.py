@@ -643,6 +643,6 @@ def test_a_person_at_a_terminal_reads_what_was_done_and_what_there_is_to_do(tmp_
     found, _ = found_by(tmp_path)
     text = workspace_render.doctor(found)
     for finding in found["findings"]:  # type: ignore[attr-defined]
-        assert f"! {finding['what']}\n  {finding['do']}" in text
+        assert f"- {finding['what']}\n  {finding['do']}" in text
     assert f"base: {tmp_path}" in text
     assert "layout: kind project, created yes, row 2" in text

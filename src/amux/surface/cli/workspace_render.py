@@ -29,9 +29,17 @@ def receipt(value: Plain) -> str:
 
 def doctor(value: Plain) -> str:
     """Show how it stands, then each finding with what to do."""
-    lines = [f"{key}: {spelled(one)}" for key, one in value.items() if key not in _APART]
+    lines: list[str] = []
+    for key, one in value.items():
+        if key in _APART:
+            continue
+        listed = rows(value, key) if isinstance(one, list) else []
+        if listed:
+            lines += [f"{key}:", *(f"  {spelled(row)}" for row in listed)]
+        else:
+            lines.append(f"{key}: {spelled(one)}")
     for finding in rows(value, "findings"):
-        lines += [f"! {finding['what']}", f"  {finding['do']}"]
+        lines += [f"- {finding['what']}", f"  {finding['do']}"]
     return "\n".join(lines)
 
 
