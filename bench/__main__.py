@@ -5,9 +5,14 @@ import json
 import os
 import sys
 
-from bench import search, starts, writes
+from bench import journal, search, starts, writes
 
-PARTS = {"starts": starts.figures, "writes": writes.figures, "search": search.figures}
+PARTS = {
+    "starts": starts.figures,
+    "writes": writes.figures,
+    "search": search.figures,
+    "journal": journal.figures,
+}
 
 
 def main() -> int:
