@@ -18,7 +18,7 @@ from scripts.imports import SOURCE, reached
 
 ROOTS = (
     "amux/app.py", "amux/settings_file.py", "amux/tls.py",
-    "amux/surface/cli/*.py", "amux/surface/mcp/*.py", "amux/runtime/*.py",
+    "amux/surface/cli/*.py", "amux/surface/mcp/*.py", "amux/runtime/*.py", "amux/journal/*.py",
 )  # fmt: skip
 MAIN = "import sys\n\nfrom amux.app import main\n\nsys.exit(main())\n"
 UNCHECKED = (1).to_bytes(4, "little")  # named by the source's hash, which nobody compares (PEP 552)
