@@ -42,6 +42,8 @@ class Agent(InProcess):
         seed = int.from_bytes(hashlib.sha256(f"{session}{at}".encode()).digest()[:4], "big")
         super().__init__(base, client=client, at=at, seed=seed, AMUX_SESSION=session, **env)
         self.owner = ""
+        self.context = ""
+        """The context digest that it quotes, where a test has it quote one."""
 
     def end(self) -> None:
         """End its process, as far as live files tell."""

@@ -74,6 +74,7 @@ def admit(call: Call, request: Request) -> Admitted:
         understood, decision = _decide(call, request)
     loaded = understood.loaded
     if decision.result.is_replayed:
+        loaded, _ = call.render(loaded, request.digest)  # whoever committed may have died then
         return _ended(call, understood, loaded, is_replayed=True)
     if decision.result.is_started:
         _note_claims(call, understood)
