@@ -171,5 +171,14 @@ class Cli(Face):
             check=False,
         )
 
+    def start(self, *words: str, **env: str) -> "subprocess.Popen[bytes]":
+        """Start a command and do not wait for it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "amux", *words],
+            stdout=subprocess.PIPE,
+            env={**self._env, **env},
+            cwd=self._where,
+        )
+
 
 VERBS = {name: tool.verb for name, tool in TOOLS.items()}

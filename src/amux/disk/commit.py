@@ -11,7 +11,8 @@ Rule 4: each system call that changes something is a function, here or in `atomi
 import errno
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from amux.disk import atomic
 from amux.disk.regular import Facts
@@ -48,6 +49,36 @@ def stage(
         atomic.discard(folder, temporary)
         raise
     return temporary
+
+
+@contextmanager
+def staged(
+    files: Sequence[tuple[Folder, str, bytes]], *, owner: tuple[int, int] | None
+) -> Iterator[list[str]]:
+    """Write temporaries of several new files, all durable but for their names; give those.
+
+    All are written before the first is synced, so that the disk is waited for once. Those that the
+    block does not rename are removed.
+    """
+    opened: list[int] = []
+    names = [f".{name}.amux-{os.urandom(8).hex()}.tmp" for _, name, _ in files]
+    try:
+        try:
+            for (folder, _, data), temporary in zip(files, names, strict=True):
+                fd = atomic.create(folder, temporary)
+                opened.append(fd)
+                _dress(fd, None, owner)
+                atomic.write_all(fd, data)
+            for fd in opened:
+                atomic.fsync(fd)
+        finally:
+            for fd in opened:
+                os.close(fd)
+        yield names
+    except BaseException:
+        for (folder, _, _), temporary in zip(files, names, strict=True):
+            discard(folder, temporary)
+        raise
 
 
 def put_new(folder: Folder, temporary: str, name: str) -> None:

@@ -19,7 +19,11 @@ from amux.disk.tree import Folder
 
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = _OPEN | os.O_CREAT | os.O_EXCL
-_PAUSE_MIN_SECONDS, _PAUSE_SPREAD_SECONDS = 0.005, 0.020  # J25: 5 to 25 ms, by chance
+# J25: 5 to 25 ms, by chance. Who has just come pauses longer than who has waited: with a dozen
+# waiters at once, equal chances would let one of a thousand wait in vain for two seconds.
+_PAUSE_MIN_SECONDS, _PAUSE_SPREAD_SECONDS = 0.005, 0.020
+_PATIENT_SECONDS = 0.4
+_PATIENT_SPREAD_SECONDS = 0.003
 
 
 class LockUnsupportedError(OSError):
@@ -95,18 +99,22 @@ def exists(ground: Ground, path: str) -> bool:
 class Patience:
     """How long a lock is tried for, at moments that nobody can foresee."""
 
-    __slots__ = ("_end",)
+    __slots__ = ("_begun", "_end")
 
     def __init__(self, wait_ms: int) -> None:
-        self._end = time.monotonic() + wait_ms / 1000
+        self._begun = time.monotonic()
+        self._end = self._begun + wait_ms / 1000
 
     def pause(self) -> bool:
         """Wait a moment; False once the time is over."""
-        left = self._end - time.monotonic()
+        now = time.monotonic()
+        left = self._end - now
         if left <= 0:
             return False
+        has_waited = now - self._begun >= _PATIENT_SECONDS
+        spread = _PATIENT_SPREAD_SECONDS if has_waited else _PAUSE_SPREAD_SECONDS
         chance = int.from_bytes(os.urandom(2), "big") / 0xFFFF
-        time.sleep(min(left, _PAUSE_MIN_SECONDS + chance * _PAUSE_SPREAD_SECONDS))
+        time.sleep(min(left, _PAUSE_MIN_SECONDS + chance * spread))
         return True
 
 

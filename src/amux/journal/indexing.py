@@ -24,6 +24,7 @@ from amux.journal.index import (
     SMALL_MAX_BYTES,
     BrokenIndexError,
     Consulted,
+    Manifest,
     Record,
     Scope,
     Source,
@@ -83,11 +84,22 @@ def _refreshed(
     kept: Consulted | None,
 ) -> Record:
     ground = held.ground
-    try:
-        before = current(ground, scope)
-    except BrokenIndexError:
-        before = None
+    before = _before(held, scope)
+    made = [
+        sealed({"schemaVersion": PARTITION_SCHEMA, "key": key, "format": FORMAT, "data": data})
+        for key, data in partitions.items()
+    ]
     objects = dict(kept.manifest.objects) if kept and kept.manifest else {}
+    objects |= {str(record["key"]): str(record["digest"]) for record in made}
+    manifest = _manifest(source, objects, before)
+    pointer = sealed(
+        {
+            "schemaVersion": POINTER_SCHEMA,
+            "generation": manifest["generation"],
+            "manifest": manifest["digest"],
+            "committedAt": now.iso,
+        }
+    )
     with (
         ground.make_folder(scope.folder) as top,
         ground.make_folder(f"{scope.folder}/{OBJECTS}") as folder,
@@ -95,41 +107,13 @@ def _refreshed(
     ):
         for each in (top, folder, manifests):
             commit.sweep(each)
-        for key, data in partitions.items():
-            record = sealed(
-                {"schemaVersion": PARTITION_SCHEMA, "key": key, "format": FORMAT, "data": data}
-            )
-            objects[key] = str(record["digest"])
-            _put(held, folder, f"{record['digest']}.json", record)
-        listed = [{"key": key, "object": objects[key]} for key in sorted(objects)]
-        if (
-            before is not None
-            and before.source == source.as_json()
-            and dict(before.objects) == objects
-            and before.producer == PRODUCER
-        ):
+        files = [(folder, f"{record['digest']}.json", spelled(record)) for record in made]
+        files = [file for file in files if not _is_there(*file)]
+        if not files and before is not None and _is_same(before, source, objects):
             return {"status": "reused", "reason": None}
-        manifest = sealed(
-            {
-                "schemaVersion": MANIFEST_SCHEMA,
-                "generation": before.generation + 1 if before else 1,
-                "previous": before.digest if before else None,
-                "producer": PRODUCER,
-                "format": FORMAT,
-                "source": source.as_json(),
-                "partitions": listed,
-            }
-        )
-        _put(held, manifests, f"{manifest['digest']}.json", manifest)
-        pointer = sealed(
-            {
-                "schemaVersion": POINTER_SCHEMA,
-                "generation": manifest["generation"],
-                "manifest": manifest["digest"],
-                "committedAt": now.iso,
-            }
-        )
-        _put(held, top, POINTER, pointer, is_new=False)
+        files.append((manifests, f"{manifest['digest']}.json", spelled(manifest)))
+        files.append((top, POINTER, spelled(pointer)))
+        _put(held, files)
         found = regular.read(top, POINTER, max_bytes=SMALL_MAX_BYTES)
         if found is None or found.data != spelled(pointer):
             return {"status": "failed", "reason": "pointer-readback"}
@@ -139,24 +123,56 @@ def _refreshed(
     return {"status": "written", "reason": None}
 
 
-def _put(held: Held, folder: Folder, name: str, record: Record, *, is_new: bool = True) -> None:
-    """Put a file of an index in its place; one named by its digest that is there stays."""
-    data = spelled(record)
-    if is_new:
-        seen = folder.look(name)
-        if seen is not None and seen.kind == "file" and seen.size == len(data):
-            found = regular.read(folder, name, max_bytes=OBJECT_MAX_BYTES)
-            if found is not None and found.data == data:
-                return
+def _before(held: Held, scope: Scope) -> Manifest | None:
+    try:
+        return current(held.ground, scope)
+    except BrokenIndexError:
+        return None
+
+
+def _manifest(source: Source, objects: Mapping[str, str], before: Manifest | None) -> Record:
+    return sealed(
+        {
+            "schemaVersion": MANIFEST_SCHEMA,
+            "generation": before.generation + 1 if before else 1,
+            "previous": before.digest if before else None,
+            "producer": PRODUCER,
+            "format": FORMAT,
+            "source": source.as_json(),
+            "partitions": [{"key": key, "object": objects[key]} for key in sorted(objects)],
+        }
+    )
+
+
+def _is_same(before: Manifest, source: Source, objects: Mapping[str, str]) -> bool:
+    return (
+        before.source == source.as_json()
+        and before.objects == objects
+        and before.producer == PRODUCER
+    )
+
+
+def _is_there(folder: Folder, name: str, data: bytes) -> bool:
+    """Tell whether an object is there already, whole."""
+    seen = folder.look(name)
+    if seen is None or seen.kind != "file" or seen.size != len(data):
+        return False
+    found = regular.read(folder, name, max_bytes=OBJECT_MAX_BYTES)
+    return found is not None and found.data == data
+
+
+def _put(held: Held, files: list[tuple[Folder, str, bytes]]) -> None:
+    """Put files of an index in their places, in this order.
+
+    All are written before the first is synced: one commit of the file system serves them all, and
+    others wait for the lock meanwhile.
+    """
     ground = held.ground
     owner = (ground.owner, ground.gid) if ground.uid == 0 else None
-    temporary = commit.stage(folder, name, data, like=None, owner=owner)
-    try:
-        held.require()
-        commit.put_over(folder, temporary, name)
-    except BaseException:
-        commit.discard(folder, temporary)
-        raise
+    with commit.staged(files, owner=owner) as temporaries:
+        for (folder, name, _), temporary in zip(files, temporaries, strict=True):
+            held.require()
+            commit.put_over(folder, temporary, name)
 
 
 def _clear(folder: Folder, reachable: set[str]) -> None:
