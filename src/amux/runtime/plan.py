@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from amux.journal.tools import DEFAULT as JOURNAL_TOOLS
+
 Form: TypeAlias = Literal["mcp", "cli"]
 ARGUMENT_MAX_BYTES = 100 * 1024  # the kernel stops at 128 KiB an argument; over this, by file (R21)
 
@@ -38,8 +40,9 @@ class Bound:
 
     @property
     def server(self) -> tuple[str, ...]:
-        """Give the command of the MCP server; the Hub is not asked again which tools there are."""
-        return (*self.command, "mcp", "--tools", "memory")
+        """Give the command of the MCP server; nobody is asked again which tools there are."""
+        has_journal = not set(JOURNAL_TOOLS).isdisjoint(self.tools)
+        return (*self.command, "mcp", "--tools", "both" if has_journal else "memory")
 
     @property
     def environment(self) -> dict[str, str]:

@@ -49,6 +49,7 @@ def test_only_memorys_are_offered_elsewhere(home: Path, tmp_path: Path) -> None:
     [
         (("--tools", "memory"), MEMORY),
         (("--tools", "journal"), ["result_continue", *DEFAULT]),
+        (("--tools", "both"), [*MEMORY, *DEFAULT]),
         (("--tools", "all"), [*MEMORY, *EVERY]),
         (("--tools", "none"), []),
     ],

@@ -11,7 +11,7 @@ from amux.runtime import known
 from amux.runtime.context import Context
 from amux.surface.cli import calls, launch_render, output, workspace_render
 from amux.surface.cli.parse import Given
-from amux.surface.cli.run import TOOL_SET
+from amux.surface.cli.run import tools_of
 from amux.surface.cli.workspace import around_of
 
 
@@ -20,7 +20,9 @@ def doctor(ctx: Context, given: Given) -> int:
     agents = known.known(ctx.config.home)
     names = [given.text("agent")] if given.has("agent") else list(agents)
     memory, cwd = _memory(ctx), named.absolute(".")
-    found = [examination.examine(ctx, name, cwd, TOOL_SET, memory).plain() for name in names]
+    found = [
+        examination.examine(ctx, name, cwd, tools_of(ctx, cwd), memory).plain() for name in names
+    ]
     workspace = workspace_examination.examine(around_of(ctx, ""))
     answer: dict[str, object] = {"memory": memory, "agents": found, "workspace": workspace}
     return output.own(ctx, answer, as_json=given.has("json"), readable=_readable)

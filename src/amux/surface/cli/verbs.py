@@ -265,7 +265,7 @@ _ROWS = (
             "SET",
             "fix the tools that are offered; else the Hub is asked once, and the journal's are "
             "there if the workspace has one",
-            choices=("memory", "journal", "all", "none"),
+            choices=("memory", "journal", "both", "all", "none"),
         ),
         examples=(("amux mcp", "started by an agent, not by hand"),),
     ),

@@ -14,7 +14,8 @@ from amux.surface.mcp.paging import Paging
 from amux.wire import strict
 from amux.wire.tools import CONTINUE, shown
 
-SETS = ("memory", "journal", "all", "none")
+# `both` is what a launched session in a workspace keeps: memory's and the twelve.
+SETS = ("memory", "journal", "both", "all", "none")
 
 
 class Offer:
