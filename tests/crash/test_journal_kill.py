@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def memory_disk() -> Iterator[Path]:
         yield Path(place)
 
 
-def die_at(nth: int) -> None:
+def die_at(nth: int, calls: Sequence[str] = CALLS) -> None:
     """Let this process die at its nth call of the system."""
     count = 0
 
@@ -52,19 +52,19 @@ def die_at(nth: int) -> None:
 
         return call
 
-    for name in CALLS:
+    for name in calls:
         setattr(os, name, counted(getattr(os, name)))
     fcntl.flock = counted(fcntl.flock)  # type: ignore[assignment]
     atomic._renameat2 = counted(atomic._renameat2)  # type: ignore[assignment]
 
 
-def is_killed(nth: int, *, call: Callable[[], object]) -> bool:
+def is_killed(nth: int, *, call: Callable[[], object], calls: Sequence[str] = CALLS) -> bool:
     """Do a call in a child that dies at its nth step; tell whether it came so far."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            die_at(nth)
+            die_at(nth, calls)
             call()
             status = 0
         finally:

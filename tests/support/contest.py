@@ -3,6 +3,8 @@
 Run as a program for as long as you like: `python -m tests.support.contest 60`.
 """
 
+import hashlib
+import json
 import os
 import random
 import signal
@@ -17,7 +19,7 @@ from tests.support.fencing import Verdict
 from tests.support.tasking import admit, agent
 
 PROCESSES = 16
-SESSIONS = 12  # fewer than processes: some sessions have two
+SESSIONS = 48  # few enough that some processes share one, now and then
 EVIL_PAUSE_SECONDS = (0.05, 0.3)
 LONGEST_STOP_SECONDS = 0.4
 
@@ -34,6 +36,8 @@ class Contest:
         self._task.confirm()
         self._task.own("release")
         self._task.face.desk._book.live.release_all()  # type: ignore[attr-defined]
+        self._record = tasking.ledger_of(self._base) / f"task/{self._task.task_id}.json"
+        self._sessions: dict[int, int] = {}
         self._logs: list[Path] = []
         self._running: list[subprocess.Popen[bytes]] = []
 
@@ -41,7 +45,7 @@ class Contest:
         """Let them fight, and judge it."""
         try:
             for number in range(PROCESSES):
-                self._running.append(self._start(number))
+                self._running.append(self._start(number, number % SESSIONS))
             for one in self._running:
                 self._go(one)
             end = time.monotonic() + seconds
@@ -53,29 +57,41 @@ class Contest:
                 one.kill()
             for one in self._running:
                 one.communicate()
-        record = tasking.ledger_of(self._base) / f"task/{self._task.task_id}.json"
-        return fencing.check(self._logs, record)
+        return fencing.check(self._logs, self._record)
 
     def _harm(self) -> None:
         at = self._chance.randrange(PROCESSES)
+        if self._chance.random() < 0.4:  # who has the task is the one whose death matters
+            at = self._owner(otherwise=at)
         one = self._running[at]
-        if self._chance.random() < 0.7:
+        if self._chance.random() < 0.5:
             one.send_signal(signal.SIGSTOP)
             time.sleep(self._chance.uniform(0, LONGEST_STOP_SECONDS))
             one.send_signal(signal.SIGCONT)
             return
         one.kill()
         one.communicate()
-        self._running[at] = self._start(at)
+        # Another session as a rule: then who wants the task must take it over.
+        self._running[at] = self._start(at, self._chance.randrange(SESSIONS))
         self._go(self._running[at])
 
-    def _start(self, number: int) -> "subprocess.Popen[bytes]":
+    def _owner(self, *, otherwise: int) -> int:
+        """Give the place of the process whose session owns the task, as the ledger has it."""
+        state = json.loads(self._record.read_bytes())["body"]
+        digests = {
+            hashlib.sha256(f"amux-session:session-{number}".encode()).hexdigest(): at
+            for at, number in self._sessions.items()
+        }
+        return digests.get(state["owner"]["sessionDigest"], otherwise)
+
+    def _start(self, at: int, number: int) -> "subprocess.Popen[bytes]":
+        self._sessions[at] = number
         log = self._folder / f"log-{len(self._logs)}"
         self._logs.append(log)
         return subprocess.Popen(
             [
                 sys.executable, "-m", "tests.support.fighter", str(self._base),
-                f"session-{number % SESSIONS}", str(self._chance.randrange(1 << 30)), str(log),
+                f"session-{number}", str(self._chance.randrange(1 << 30)), str(log),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

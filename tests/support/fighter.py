@@ -107,6 +107,8 @@ class Fighter:
             )
             if refusal.code == "lease_lost" and owner == self._owner:
                 self._lost(refusal.reason)
+            if refusal.details.get("blocking") == ["operation"]:
+                self._reconcile(refusal.details["nextCall"])
             return None
         context = found["writeContext"]
         assert isinstance(context, dict)
@@ -116,6 +118,11 @@ class Fighter:
             generation=context["writerGeneration"], sequence=context["stateSequence"],
         )  # fmt: skip
         return found
+
+    def _reconcile(self, following: object) -> None:
+        """Close what a dead owner left open, as the refusal says."""
+        assert isinstance(following, dict)
+        self._call("reconcile", None, following["tool"], **following["arguments"])
 
     def _lost(self, reason: str) -> None:
         if reason == "TASK_WRITE_OWNER_CAS_MISMATCH":
