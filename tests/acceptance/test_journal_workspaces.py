@@ -118,6 +118,16 @@ def test_a_read_by_nobody_takes_the_only_agent_there_is(base: Path) -> None:
     assert refused.details["agents"] == ["codex", "pi"]
 
 
+@pytest.mark.requirement("J19", "J31")
+def test_agents_are_not_looked_for_through_a_link(tmp_path: Path, base: Path) -> None:
+    for agent in ("codex", "pi"):
+        (tmp_path / "out" / "clients" / agent).mkdir(parents=True)
+    (base / ".devcodex").mkdir()
+    (base / ".devcodex" / ".memory").symlink_to(tmp_path / "out")
+    refused = InProcess(base, client=None).refused("memory_status")
+    assert refused.both == ("corrupt", "MEMORY_PATH_REPARSE_BLOCKED")
+
+
 # --- owners --------------------------------------------------------------------------------------
 
 

@@ -9,13 +9,14 @@ Rule 3: what is remembered between calls is in the book; the desk itself keeps n
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 from types import ModuleType
 
 from amux.core.canonical import digest
 from amux.disk import glance
 from amux.errors import AmuxError, Corrupt
 from amux.journal import agent as agents
-from amux.journal import arguments, layout, readplan, service, surroundings, workspace
+from amux.journal import arguments, layout, readplan, service, surroundings, trouble, workspace
 from amux.journal.book import Book
 from amux.journal.errand import Errand
 from amux.journal.ledger import Ledger
@@ -35,6 +36,7 @@ Late = Callable[[str], ModuleType]
 
 TASKS = "journal_tasks"
 MAX_WARNINGS = 20  # J56
+CLIENTS = ".memory/clients"
 MAX_AGENTS = 256  # directories of `.memory/clients` that are looked at
 
 # A session that cannot be told from its neighbours owns nothing (J27).
@@ -207,8 +209,19 @@ class Desk:
         named = _text(found, "agent")
         if not tool.is_read:
             return agents.for_write(host, named, hint)
-        clients = glance.under(target.active_root, ".memory/clients")
-        return agents.for_read(host, named, hint, glance.folders(clients, limit=MAX_AGENTS))
+        is_known = named or host.agent or hint.agent
+        return agents.for_read(host, named, hint, [] if is_known else self._clients(target))
+
+    def _clients(self, target: Target) -> list[str]:
+        """Name the directories of agents, for a caller whom nothing else names (J31)."""
+        with opened(Place.of(target, self._around.uid)) as ground, trouble.told(CLIENTS):
+            folder = None if ground is None else ground.open_folder(CLIENTS)
+            if folder is None:
+                return []
+            with folder:
+                names = sorted(islice(folder.names(), MAX_AGENTS))
+                looks = [(name, folder.look(name)) for name in names]
+        return [name for name, seen in looks if seen is not None and seen.kind == "folder"]
 
     def _require_allowed(self, tool: Tool) -> None:
         if self._around.child is None or tool.is_read or tool.name == _SUBMIT:
