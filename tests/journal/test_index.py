@@ -25,7 +25,7 @@ from tests.support.writers import Receipt, Writer, workspace_in
 DAY = ".devcodex/.memory/clients/codex/tasks/20260314.md"
 SUMMARY = ".devcodex/.memory/clients/codex/SUMMARY.md"
 INDEXES = ".devcodex/.runtime-state/derived-indexes"
-EXAMPLES = int(os.environ.get("AMUX_TEST_JP9_EXAMPLES", "40"))  # the bound of JP9 is 1,000
+EXAMPLES = int(os.environ.get("JP9_EXAMPLES", "40"))  # the bound of JP9 is 1,000
 
 FRESH: Receipt = {"status": "fresh", "reason": None}
 

@@ -243,8 +243,8 @@ def at_work(
 def test_twelve_servers_read_and_write_and_are_refused_nothing_but_a_lock(
     base: Path, tmp_path: Path
 ) -> None:
-    """A short run; AMUX_TEST_JP7_SECONDS=60 is the whole of JP7, with its bounds."""
-    seconds = float(os.environ.get("AMUX_TEST_JP7_SECONDS", "4"))
+    """A short run; JP7_SECONDS=60 is the whole of JP7, with its bounds."""
+    seconds = float(os.environ.get("JP7_SECONDS", "4"))
     reads: list[float] = []
     failed: list[Refused] = []
     ready = threading.Barrier(12)
@@ -264,8 +264,8 @@ def test_twelve_servers_read_and_write_and_are_refused_nothing_but_a_lock(
 
 @pytest.mark.requirement("JP8", "J59")
 def test_an_index_stays_small_however_much_is_written(tmp_path: Path) -> None:
-    """AMUX_TEST_JP8_WRITES=10000 is the whole run."""
-    writes = int(os.environ.get("AMUX_TEST_JP8_WRITES", "600"))
+    """JP8_WRITES=10000 is the whole run."""
+    writes = int(os.environ.get("JP8_WRITES", "600"))
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else tmp_path) as place:
         base = workspace_in(Path(place) / "billing")
