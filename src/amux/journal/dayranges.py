@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amux.journal import card, day
-from amux.journal.remark import MAX_REMARKS, Remark
+from amux.journal.remark import Remark, few
 from amux.journal.status import State
 from amux.journal.summaryranges import ShapeError
 
@@ -47,7 +47,7 @@ def parts(data: bytes, *, is_cut: bool = False) -> Parts:
     found = day.parse(data, is_cut=is_cut)
     return Parts(
         tuple(_part(data, section) for section in found.sections),
-        found.remarks[: MAX_REMARKS + 1],
+        few(found.remarks),
     )
 
 

@@ -4,7 +4,7 @@ Rule 1: a remark refuses nothing; it says why an answer proves less than it seem
 Rule 2: line numbers count from one; None where the file's start was not read (J55).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MAX_REMARKS = 20  # in one answer; more are told by one last remark
@@ -23,7 +23,16 @@ class Remark:
     line: int | None = None
     section: str | None = None
 
-    def as_json(self) -> dict[str, object]:
+    def few(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """Keep what an answer needs: those it may show, one more that tells of a cut, each code."""
+    rest = {remark.code: remark for remark in reversed(remarks[MAX_REMARKS + 1 :])}
+    shown = remarks[: MAX_REMARKS + 1]
+    for remark in shown:
+        rest.pop(remark.code, None)
+    return (*shown, *rest.values())
+
+
+def as_json(self) -> dict[str, object]:
         """Spell it for an answer: what is not known is left out."""
         found: dict[str, object] = {"code": self.code}
         if self.line is not None:
@@ -31,6 +40,15 @@ class Remark:
         if self.section is not None:
             found["sessionId"] = self.section
         return found
+
+
+def few(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """Keep what an answer needs: those it may show, one more that tells of a cut, each code."""
+    rest = {remark.code: remark for remark in reversed(remarks[MAX_REMARKS + 1 :])}
+    shown = remarks[: MAX_REMARKS + 1]
+    for remark in shown:
+        rest.pop(remark.code, None)
+    return (*shown, *rest.values())
 
 
 def as_json(remarks: Iterable[Remark]) -> list[dict[str, object]]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from amux.journal import summary
 from amux.journal.insertion import is_closed
-from amux.journal.remark import MAX_REMARKS, Remark
+from amux.journal.remark import Remark, few
 from amux.journal.status import FILTERS, UNRESOLVED, State
 from amux.journal.summary import Conflict, Row, Summary
 
@@ -87,7 +87,7 @@ class Overview:
             ],
             conflicts=found.conflicts()[:MAX_CONFLICTS],
             counts=_counts(row.state for row in folded),
-            remarks=found.remarks[: MAX_REMARKS + 1],
+            remarks=few(found.remarks),
             is_appendable=found.reaches_end and is_closed(data),
         )
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from amux.disk.ground import Ground
 from amux.journal import index, summary, summaryranges, window
 from amux.journal.errand import Errand
-from amux.journal.remark import MAX_REMARKS, Remark
+from amux.journal.remark import Remark, few
 from amux.journal.scribe import summary_path
 from amux.journal.status import State
 from amux.journal.summary import Row, Summary, is_date
@@ -83,7 +83,7 @@ class SummaryView:
         """Tell what was noticed in the text."""
         if self._index.is_fresh:
             return self.overview.remarks
-        return self._parsed.remarks[: MAX_REMARKS + 1]
+        return few(self._parsed.remarks)
 
     @cached_property
     def _parsed(self) -> Summary:
