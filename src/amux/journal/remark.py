@@ -23,16 +23,7 @@ class Remark:
     line: int | None = None
     section: str | None = None
 
-    def few(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Keep what an answer needs: those it may show, one more that tells of a cut, each code."""
-    rest = {remark.code: remark for remark in reversed(remarks[MAX_REMARKS + 1 :])}
-    shown = remarks[: MAX_REMARKS + 1]
-    for remark in shown:
-        rest.pop(remark.code, None)
-    return (*shown, *rest.values())
-
-
-def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         """Spell it for an answer: what is not known is left out."""
         found: dict[str, object] = {"code": self.code}
         if self.line is not None:
