@@ -61,11 +61,6 @@ def read(path: str, *, max_bytes: int) -> bytes | None:
         os.close(fd)
 
 
-def folders(path: str, *, limit: int) -> list[str]:
-    """Name the directories in one, in order; links are none; at most `limit` names are read."""
-    return folders_or_cut(path, limit=limit)[0]
-
-
 def folders_or_cut(path: str, *, limit: int) -> tuple[list[str], bool]:
     """Name the directories in one, in order, and tell whether there are names beyond the limit."""
     found: list[str] = []
