@@ -17,6 +17,7 @@ from amux.core import canonical
 from amux.disk import atomic
 from amux.errors import AmuxError
 from amux.journal import index
+from tests.support.journal_faces import Cli, Mcp
 from tests.support.readers import Reader
 from tests.support.roots import canonical_bytes, tree
 from tests.support.watched import changes
@@ -270,8 +271,48 @@ def test_a_reader_takes_the_index_while_the_lock_is_held(base: Path) -> None:
 def test_a_file_larger_than_a_window_has_no_index_to_go_by(base: Path) -> None:
     with (base / SUMMARY).open("ab") as file:
         file.write(b"\n" + b"prose\n" * 1_500_000)
+    reason = "source-too-large"
     found = Reader(base).ask("status")
-    assert found["indexReceipt"] == {"status": "fallback", "reason": "source-too-large"}
+    assert found["indexReceipt"] == {"status": "fallback", "reason": reason}
+    entry = {"summary": "s", "status": "active", "type": "fix", "sessionId": "1"}
+    receipt = Writer(base).call("append", entry=entry)
+    assert receipt["indexReceipt"] == {"status": "failed", "reason": reason}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("J3", "J2")
+@pytest.mark.parametrize("kept", [True, False], ids=["with state", "without"])
+def test_no_read_of_any_face_changes_a_byte(base: Path, tmp_path: Path, kept: bool) -> None:
+    if not kept:
+        shutil.rmtree(base / ".devcodex/.runtime-state")
+    home = tmp_path / "home"
+    home.mkdir()
+    cli = Cli(base, home=home, AMUX_AGENT="codex")
+    before = tree(base)
+    with changes(base) as seen:
+        with Mcp(base, home=home) as face:
+            face.call("memory_status", freshContext=True)
+            face.call("memory_summary_query", status="all")
+            face.call("memory_session_query", date="20260314", limit=20)
+            face.call("memory_context_plan", intent="resume")
+            face.call("memory_task_resolve", name="nothing of this name")
+        for words in (
+            ["journal", "status"],
+            ["journal", "summary"],
+            ["journal", "plan"],
+            ["journal", "sessions", "--date", "20260314"],
+            ["journal", "session-read", "--date", "20260314"],
+            ["journal", "summary-read"],
+            ["workspace", "doctor"],
+            ["doctor"],
+            ["workspace", "init", "--dry-run"],
+            ["task", "resolve", "--name", "nothing"],
+            ["task", "list"],
+        ):
+            done = cli.run(*words)
+            assert done.returncode in (0, 3), (words, done.stderr)
+    assert seen == []
+    assert tree(base) == before
 
 
 # --- random trees and edits ----------------------------------------------------------------------

@@ -14,10 +14,14 @@ from amux.journal.errand import Errand
 from amux.journal.files import NO_OP, Edit, Writer, Written
 from amux.journal.index import Consulted, Scope, Source
 from amux.journal.root import Held, Place, hold, prepare
+from amux.journal.window import WINDOW_BYTES
 
 T = TypeVar("T")
 
 Receipt = dict[str, object]
+
+# No reader would take it: an index is of a whole window (J60).
+_TOO_LARGE = {"status": "failed", "reason": "source-too-large"}
 
 
 def run(errand: Errand, act: Callable[["Scribe"], T]) -> T:
@@ -71,6 +75,8 @@ class Scribe:
         scope = self._scope(date)
         if done.route == NO_OP:
             return done, self._standing(scope, done)
+        if len(done.data) > WINDOW_BYTES:
+            return done, dict(_TOO_LARGE)
         partitions = {dayranges.key(date): dayranges.partition(done.data)}
         source = _source(done)
         return done, indexing.refresh(self.held, scope, source, partitions, now=errand.now)
@@ -82,6 +88,8 @@ class Scribe:
         scope = self._scope(None)
         if done.route == NO_OP:
             return done, self._standing(scope, done)
+        if len(done.data) > WINDOW_BYTES:
+            return done, dict(_TOO_LARGE)
         kept = self._kept(scope, done)
         partitions = _after_row(done, kept) if kept is not None else None
         if partitions is None:
