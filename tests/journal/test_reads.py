@@ -237,6 +237,23 @@ def test_cells_of_rows_are_cut_and_it_is_told(world: World) -> None:
     assert world.status()["latestRows"][0] == row
 
 
+@pytest.mark.requirement("J56")
+def test_of_many_warnings_twenty_are_told_and_none_is_forgotten_by_the_coverage(
+    desk: World,
+) -> None:
+    repaired = f"| {desk.today} | 01 | fix | a | b | r | m | ✅ |\n"
+    desk.summary(HEAD + repaired * 25 + "| too | few |\n")
+    found = desk.rows()
+    assert codes(found) == ["row-repaired"] * 20 + ["warnings-cut"]
+    assert found["coverage"]["state"] == "unverified"
+    assert found["coverage"]["reason"] == "row-skipped"
+    entry = {"summary": "x", "status": "active", "type": "fix", "sessionId": "02"}
+    desk.face.call("memory_summary_append", entry=entry)
+    fresh = desk.rows()
+    assert fresh["indexReceipt"]["status"] == "fresh"
+    assert fresh["coverage"]["reason"] == "row-skipped"
+
+
 @pytest.mark.requirement("J71", "J45")
 def test_a_filter_gives_current_rows_and_since_compares_the_date(world: World) -> None:
     rows = [world.row("🔄", "01", days=9), world.row("⛔", "02", days=5), world.row("🔄", "03")]

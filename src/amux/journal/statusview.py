@@ -84,7 +84,7 @@ def status(ground: Ground | None, errand: Errand) -> Json:
             for row in rows_at(view.data, overview.latest[: errand.number("limit")])
         ],
         "openSessionKeys": [row.key for row in open_rows],
-        "cards": cards,
+        "cards": list(dict.fromkeys(cards)),
         "conflicts": conflicts[:MAX_CONFLICTS],
         "counts": dict(overview.counts),
         "otherAgents": others,
