@@ -250,6 +250,9 @@ def _keep_layout(call: Call) -> bool:
     if target.layout.kind != PROJECT:
         return False
     before = call.standing.layout_identity
+    there = taskfiles.read(call.held.ground, LAYOUT)
+    if there is not None and layouttext.kept(there, PROJECT_MODE, target.project) == there:
+        return False
     call.writer().write(
         LAYOUT,
         lambda data: Edited(layouttext.kept(data, PROJECT_MODE, target.project), None),
