@@ -1,5 +1,6 @@
 """The story of two agents and one task, told through MCP, and what telling it costs (JA43)."""
 
+import os
 import re
 import time
 from pathlib import Path
@@ -22,6 +23,9 @@ class Cost:
         self.calls = 0
         self.bytes = 0
         self.seconds = 0.0
+        """Waited for answers."""
+        self.cpu_seconds = 0.0
+        """Worked by the servers, from their first call on, modules loaded late included."""
 
 
 class Agent:
@@ -67,6 +71,12 @@ def _texts(value: object) -> list[str]:
     return [text for one in value for text in _texts(one)] if isinstance(value, list) else []
 
 
+def _cpu_seconds(mcp: Mcp) -> float:
+    """Ask the kernel how long a server has worked."""
+    words = Path(f"/proc/{mcp.process.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def tell(base: Path, home: Path) -> Cost:
     """Tell it in an empty folder."""
     project(base, ".")
@@ -75,6 +85,7 @@ def tell(base: Path, home: Path) -> Cost:
     cost = Cost()
 
     with Mcp(base, "--tools", "journal", home=home, client=CLAUDE) as mcp:
+        begun = _cpu_seconds(mcp)
         a = Agent(mcp, cost)
         opened = a.say("memory_session_write", title=NAME, sourceMessage=ASKED, content=FOUND)
         section = str(opened["section"])
@@ -101,8 +112,10 @@ def tell(base: Path, home: Path) -> Cost:
             },
         )
         a.say("memory_task_write_owner", operation="release", task=NAME, owner=owner)
+        cost.cpu_seconds += _cpu_seconds(mcp) - begun
 
     with Mcp(base, "--tools", "journal", home=home, client=CODEX) as mcp:
+        begun = _cpu_seconds(mcp)
         b = Agent(mcp, cost)
         found = b.say("memory_task_resolve", name=NAME)
         assert found["outcome"] == "resolved-active"
@@ -150,4 +163,5 @@ def tell(base: Path, home: Path) -> Cost:
             row="The export refreshes the view first now, and its totals are today's.",
         )
         assert last["summaryEvent"]["currentState"] == "completed"
+        cost.cpu_seconds += _cpu_seconds(mcp) - begun
     return cost
