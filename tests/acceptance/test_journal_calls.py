@@ -1,12 +1,14 @@
 """Calls of the journal through its faces: gates, cursors, odd places, children, sessions."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from amux.journal.tools import TOOLS
 from tests.support.journal_faces import CODEX, VERBS, Cli, Face, InProcess, Mcp, Refused
+from tests.support.mcp_lines import block
 from tests.support.workspaces import NAMESPACE, layout, project, tree
 
 STATUS, SUMMARY, SESSION = "memory_status", "memory_summary_query", "memory_session_query"
@@ -453,3 +455,35 @@ def test_a_child_reads_the_memory_that_its_lease_names_and_no_other(tmp_path: Pa
     assert child.call(STATUS)["project"] == "billing"
     assert child.call(SUMMARY)["rows"]
     assert child.refused(STATUS, project="web").reason == "MEMORY_PROJECT_MISMATCH"
+
+
+@pytest.mark.requirement("J19", "J8")
+def test_a_path_that_no_answer_can_spell_is_refused(tmp_path: Path, home: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    project(odd, ".")
+    face = InProcess(odd)
+    for name, arguments in ((STATUS, {}), (WRITE, {"content": "a"}), (PLAN, {})):
+        assert face.refused(name, **arguments).both == ("invalid_argument", "MEMORY_PATH_UNSAFE")
+    with Mcp(odd, home=home) as mcp:
+        assert mcp.refused(STATUS).reason == "MEMORY_PATH_UNSAFE"
+    assert Cli(odd, home=home).refused(STATUS).reason == "MEMORY_PATH_UNSAFE"
+    assert [path.name for path in odd.iterdir()] == [".git"]
+
+
+@pytest.mark.requirement("J26", "J25")
+def test_calls_of_one_process_wait_for_each_other(here: Path, home: Path) -> None:
+    with Mcp(here, home=home) as mcp:
+        asked = [
+            mcp.process.ask(
+                "tools/call",
+                {"name": WRITE, "arguments": {"content": f"n{number}", "title": f"t{number}"}},
+            )
+            for number in range(8)
+        ]
+        answers = [block(mcp.process.answer(number)) for number in asked]
+    assert not [text for text, is_refusal in answers if is_refusal]
+    ids = {json.loads(text)["sessionId"] for text, _ in answers}
+    assert ids == {f"{number:02}" for number in range(1, 9)}
+    (day,) = (here / ".devcodex/.memory/clients/codex/tasks").iterdir()
+    text = day.read_text(encoding="utf-8")
+    assert all(f"n{number}" in text for number in range(8))

@@ -117,6 +117,7 @@ class Desk:
 
     def _errand(self, tool: Tool, found: arguments.Arguments, now: Moment) -> Errand:
         target, is_everywhere = self._target(tool, found)
+        _require_spellable(target.active_root)
         host = agents.host(self._around.facts, self._around.client)
         agent = self._agent(tool, found, host, target)
         self._require_allowed(tool)
@@ -314,6 +315,16 @@ class Desk:
             intent=current.intent if current else "normal",
             sources=current.sources if current else SOURCES,
             version=current.version if current else 2,
+        )
+
+
+def _require_spellable(path: str) -> None:
+    """Refuse a workspace whose path no answer could spell: its bytes are not UTF-8."""
+    if any("\udc80" <= character <= "\udcff" for character in path):
+        raise refuse(
+            "MEMORY_PATH_UNSAFE",
+            "the path of the workspace is not UTF-8",
+            hint="rename the directory, or work in one whose path is UTF-8",
         )
 
 
