@@ -112,6 +112,11 @@ def no_way_fsync() -> None:
     atomic.fsync = lambda fd: None if is_folder(fd) else fsync(fd)
 
 
+def no_way_of_others() -> None:
+    """Trust that whoever made a directory has made it durable."""
+    Ground.sync_way = lambda *_: None  # type: ignore[method-assign]
+
+
 def no_flush_of_nothing() -> None:
     """Answer that all is there already without making it durable."""
     commit.flush_file = lambda *_: None
@@ -154,7 +159,8 @@ def row_first() -> None:
 BUGS = {
     kind.__name__: kind
     for kind in (
-        no_file_fsync, no_folder_fsync, no_way_fsync, no_flush_of_nothing, in_place, row_first,
+        no_file_fsync, no_folder_fsync, no_way_fsync, no_way_of_others, no_flush_of_nothing,
+        in_place, row_first,
     )
 }  # fmt: skip
 

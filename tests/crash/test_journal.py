@@ -252,13 +252,15 @@ def test_a_write_route_that_forgets_a_step_is_found_out(
     assert len(report.violations) > 10
 
 
-def killed_and_repeated(place: Path, *, bug: str = "") -> list[Op]:
-    """Record a writer that dies right before its day's name is durable, and one that repeats."""
+def killed_and_repeated(place: Path, *, verb: str, bug: str = "") -> list[Op]:
+    """Record a writer that dies right before a name is durable, and one that repeats the call."""
     first = place / "first"
     step = next(
         op
         for before, op in itertools.pairwise(recorded(first, seed=4, calls=1))
-        if op.verb == "sync-begin" and before.verb == "rename" and is_memory(before.other)
+        if op.verb == "sync-begin"
+        and before.verb == verb
+        and is_memory(before.other if verb == "rename" else before.path)
     )
     second = place / "second"
     (second / ".git").mkdir(parents=True)
@@ -277,11 +279,17 @@ def killed_and_repeated(place: Path, *, bug: str = "") -> list[Op]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.requirement("J63", "J64", "J65")
-@pytest.mark.parametrize("bug", ["", "no_flush_of_nothing"])
+@pytest.mark.parametrize(
+    ("verb", "bug"),
+    [
+        ("rename", ""), ("rename", "no_flush_of_nothing"),
+        ("mkdir", ""), ("mkdir", "no_way_of_others"),
+    ],
+)  # fmt: skip
 def test_a_repeat_is_answered_from_durable_bytes_whoever_wrote_them(
-    tmp_path: Path, memory_disk: Path, bug: str
+    tmp_path: Path, memory_disk: Path, verb: str, bug: str
 ) -> None:
-    ops = killed_and_repeated(tmp_path, bug=bug)
+    ops = killed_and_repeated(tmp_path, verb=verb, bug=bug)
     marks = [op.mark for op in ops if op.verb == "mark"]
     assert [mark[0] for mark in marks] == ["begin", "begin", "end"]
     root = tmp_path / "second" / ROOT

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,8 +54,11 @@ def test_a_lock_whose_file_was_deleted_or_made_anew_counts_no_more(ground: Groun
 
 
 @pytest.mark.requirement("J25")
+@pytest.mark.parametrize("take", [flock.exclusive, flock.shared])
 def test_a_file_that_is_replaced_between_open_and_lock_is_not_had(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: Ground,
+    monkeypatch: pytest.MonkeyPatch,
+    take: Callable[..., flock.Flock | None],
 ) -> None:
     ask = flock.flock
 
@@ -66,7 +69,7 @@ def test_a_file_that_is_replaced_between_open_and_lock_is_not_had(
         ask(fd, how)
 
     monkeypatch.setattr(flock, "flock", replaced)
-    assert exclusive(ground) is None
+    assert take(ground, ground.folder, "lock", "lock") is None
 
 
 @pytest.mark.requirement("J25")

@@ -473,6 +473,29 @@ def test_a_lock_that_is_gone_right_before_the_rename_starts_the_call_over_once(
     assert os.listdir(day.parent) == [day.name]
 
 
+@pytest.mark.requirement("J63", "J25")
+def test_a_lock_that_goes_while_the_file_is_compared_is_seen_right_before_the_rename(
+    tmp_path: Path, day: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = tmp_path / ".devcodex/.runtime-state/memory.lock"
+    look, edits = regular.facts, 0
+
+    def late(folder: regular.Folder, name: str) -> regular.Facts | None:
+        if name == day.name and any(commit.temporaries(folder)) and edits == 1:
+            lock.unlink(missing_ok=True)
+        return look(folder, name)
+
+    def edit(old: bytes | None) -> Edited[None]:
+        nonlocal edits
+        edits += 1
+        return Edited((old or b"") + b"ours\n", None)
+
+    monkeypatch.setattr(regular, "facts", late)
+    write(place_in(tmp_path), DAY, edit)
+    assert edits == 2  # the call started over
+    assert day.read_bytes() == OLD + b"ours\n"
+
+
 @pytest.mark.requirement("J23")
 def test_the_runtime_state_is_made_by_the_first_writer(tmp_path: Path) -> None:
     write(place_in(tmp_path, "billing"), DAY, adding(b"x"))

@@ -151,6 +151,22 @@ def test_a_repeat_writes_no_index_and_tells_how_it_stands(base: Path) -> None:
     assert not (base / INDEXES).exists()
 
 
+@pytest.mark.requirement("J59", "J61")
+@pytest.mark.parametrize("key", ["summary:2026-03", "summary:current", "summary:status"])
+def test_what_is_damaged_is_not_carried_over_into_the_next_index(base: Path, key: str) -> None:
+    top = folder(base)
+    pointer = json.loads((top / "current.json").read_bytes())
+    manifest = json.loads((top / f"manifests/{pointer['manifest']}.json").read_bytes())
+    objects = {one["key"]: one["object"] for one in manifest["partitions"]}
+    flipped(top / f"objects/{objects[key]}.json")
+    Writer(base).write("text", title="new", row="new row")
+    reader = Reader(base)
+    present = reader.answers()
+    assert FRESH in reader.receipts
+    shutil.rmtree(base / INDEXES)
+    assert reader.answers() == present
+
+
 def flipped(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
