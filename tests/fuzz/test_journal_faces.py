@@ -6,6 +6,7 @@ stays equal, and a difference is one between the faces.
 
 import io
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -31,8 +32,31 @@ CODES = {str(code) for code in Code}
 QUERIES = {"memory_summary_query", "memory_session_query"}
 ENVIRONMENT = {"AMUX_SESSION": "s", "AMUX_AGENT": "codex", "AMUX_TZ": "UTC", "AMUX_HOME": "/none"}
 
+# What a command line must quote and a server remembers (T56) makes others differ, and a person's
+# revoke has no tool.
+ALIKE = [
+    name
+    for name, tool in TOOLS.items()
+    if tool.field("contextDigest") is None and name != "memory_task_revoke"
+]
+
 TEXTS = st.text(max_size=30) | st.sampled_from(
-    ["01", "1", "a", "fix", "20260314", "2026-03-14", "## 会话 9", "ab" * 32, "ab" * 8, "\n", ""]
+    [
+        "01",
+        "1",
+        "a",
+        "own-" + "07" * 10,
+        "new",
+        "continue",
+        "fix",
+        "20260314",
+        "2026-03-14",
+        "## 会话 9",
+        "ab" * 32,
+        "ab" * 8,
+        "\n",
+        "",
+    ]
 )
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
@@ -146,10 +170,14 @@ def pair() -> Iterator[Pair]:
     shutil.rmtree(folder)
 
 
+# Names of content and of a root: where a root lies is part of them.
+_DIGEST = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{12,}")
+
+
 def same(found: dict[str, object], base: Path) -> object:
     """Take out where a face is, and what a process remembers."""
-    value = json.loads(json.dumps(found).replace(str(base.parent), "BASE"))
-    return _without(value)
+    text = json.dumps(found).replace(str(base.parent), "BASE")
+    return _without(json.loads(_DIGEST.sub("#", text)))
 
 
 def _without(value: object) -> object:
@@ -172,7 +200,7 @@ def is_sendable(value: object) -> bool:
 
 @pytest.mark.requirement("J1", "J7", "J8")
 @settings(max_examples=600, suppress_health_check=list(HealthCheck))
-@given(call=calls([name for name in TOOLS if not TOOLS[name].is_task]))
+@given(call=calls(ALIKE))
 def test_both_faces_give_one_answer_to_any_arguments(pair: Pair, call: tuple[str, object]) -> None:
     name, arguments = call
     if not is_sendable(arguments) or not isinstance(arguments, dict):
