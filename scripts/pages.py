@@ -21,6 +21,15 @@ LIMIT_SOURCES = (
     ("Connections", "amux/connections.py"),
     ("Credentials", "amux/hub/rates.py"),
 )
+JOURNAL_LIMITS = (
+    ("window", "WINDOW_BYTES", "an answer reads the end of a file, and of a larger one no more"),
+    ("files", "SOURCE_MAX_BYTES", "a file that is written is read whole; a larger one is refused"),
+    ("surroundings", "LOCK_WAIT_MS", "for another writer, in ms; `AMUX_LOCK_WAIT_MS` sets it"),
+    ("surroundings", "LOCK_WAIT_MAX_MS", "as above, at most"),
+    ("ledger", "MAX_RECORDS", "records of one workspace; beyond, no new task is admitted"),
+    ("observing", "TARGET_MAX_BYTES", "a target is hashed; a larger one is known by its metadata"),
+    ("book", "MAX_PLANS", "memories that one process reads by turns without a new status"),
+)
 
 
 def errors() -> str:
@@ -62,6 +71,11 @@ def limits() -> str:
     for title, name in LIMIT_SOURCES:
         rows = [f"| `{limit}` | {value} | {why} |" for limit, value, why in constants(name)]
         parts.append(f"### {title}\n\n" + _table("limit | value | why", rows))
+    rows = []
+    for module, limit, why in JOURNAL_LIMITS:
+        values = {one: value for one, value, _ in constants(f"amux/journal/{module}.py")}
+        rows.append(f"| `{limit}` | {values[limit]} | {why} |")
+    parts.append("### Journal\n\n" + _table("limit | value | why", rows))
     return "\n\n".join(parts)
 
 
