@@ -1,11 +1,13 @@
 """Cards, links, the project SUMMARY's decisions, and the newlines around new text."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import card, decisions, insertion, link
+from amux.journal import card, day, decisions, insertion, link, newtext
 from amux.journal.card import Handoff
 from amux.journal.insertion import BOM, close
 from amux.journal.link import Link, Mention
@@ -123,6 +125,37 @@ def test_links_of_free_text_are_found_where_they_are_links() -> None:
     assert link.resolve(DOCUMENT, "./../x//y.md?z") == ".memory/clients/codex/x/y.md"
     for href in ("/abs", "file:///x", "../../../../../x"):
         assert link.resolve(DOCUMENT, href) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[\\",
+        "[a](",
+        "](",
+        "`",
+        "[](<",
+        '[a](b "',
+        "<!-- ",
+        "<!-- devcodex:memory-session-binding ",
+        "<!-- devcodex:memory-session-binding v1 session=",
+        "##\u3000",
+        "## 会话",
+        "\ufdfa",
+        "- **状态**：",
+        "### ContextHandoffCard",
+    ],
+)
+def test_no_text_takes_long_to_look_through(piece: str) -> None:
+    text = (piece * (262_144 // len(piece)))[:262_144]
+    begun = time.process_time()
+    for part in (text, f"{text}](", f"amux:session {text}\n会话"):
+        link.mentions(part)
+        newtext.structure_in(part)
+        day.parse(f"## 会话 01\n{part}\n".encode())
+        card.find(f"{part}\n".encode())
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.requirement("J48")

@@ -15,8 +15,9 @@ MAX_PATH_BYTES = 1024
 
 _UNSAFE = re.compile(r"[\\:\x00-\x1f\x7f-\x9f]")
 _NEEDS_BRACKETS = re.compile(r"[\s()<>]")
+# Labels are bounded: of a text full of brackets each would else be tried to its end.
 _MENTION = re.compile(
-    r"\[(?:[^\[\]\\]|\\.)*\]\([ \t]*(<[^<>]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)"
+    r"\[(?:[^\[\]\\]|\\.){0,200}\]\([ \t]*(<[^<>]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)"
     r"(?:[ \t]+\"[^\"]*\")?[ \t]*\)"
 )
 _CODE = re.compile(r"`+[^`]*`+")
