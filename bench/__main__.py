@@ -5,13 +5,14 @@ import json
 import os
 import sys
 
-from bench import journal, search, starts, writes
+from bench import journal, search, starts, tasks, writes
 
 PARTS = {
     "starts": starts.figures,
     "writes": writes.figures,
     "search": search.figures,
     "journal": journal.figures,
+    "tasks": tasks.figures,
 }
 
 
