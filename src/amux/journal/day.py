@@ -10,6 +10,7 @@ Rule 4: no token leaves here in returned text.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from amux.journal.insertion import BOM, decode, is_closed
 from amux.journal.remark import Remark
@@ -22,6 +23,7 @@ _HEADING = re.compile(rb"##[ \t]+\xe4\xbc\x9a\xe8\xaf\x9d([^\n]*)\n")  # 会话
 _ID = re.compile(r"[ \t]*#?([A-Za-z0-9._-]+)(?=$|[ \t—:：])")
 _WHOLE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MAX_ID = 64
+_KEPT_MAX_BYTES = 1024 * 1024  # of a day whose sections are kept for the next question
 _FIELD = re.compile(
     rb"- \*\*(\xe6\x97\xb6\xe9\x97\xb4|\xe6\x84\x8f\xe5\x9b\xbe|\xe7\x8a\xb6\xe6\x80\x81"
     rb"|sourceMessage|\xe5\xae\xbf\xe4\xb8\xbb)\*\*(?::|\xef\xbc\x9a)([^\n]*)\n"
@@ -122,6 +124,17 @@ def next_id(day: Day) -> str:
 
 def parse(data: bytes, *, is_cut: bool = False) -> Day:
     """Find the sections of a day's bytes; of a window that lacks the start, the whole ones."""
+    if is_cut or len(data) > _KEPT_MAX_BYTES:
+        return _parsed(data, is_cut=is_cut)
+    return _kept(data)
+
+
+@lru_cache(maxsize=4)  # one write asks five times about two contents, while others wait for it
+def _kept(data: bytes) -> Day:
+    return _parsed(data, is_cut=False)
+
+
+def _parsed(data: bytes, *, is_cut: bool) -> Day:
     remarks = []
     first = data.find(b"\n") + 1 if is_cut else len(BOM) * data.startswith(BOM)
     headings: list[tuple[int, int, int | None, str | None, str]] = []
