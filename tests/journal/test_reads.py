@@ -654,6 +654,7 @@ def test_other_agents_are_few_and_their_trouble_is_their_own(desk: World) -> Non
     names = [other["id"] for other in status["otherAgents"]]
     assert names == [f"agent-{n}" for n in (0, 1, 2, 4, 5, 6, 7)]
     assert set(codes(status)) == {"other-agents-cut", "other-agent-unreadable"}
+    assert status["nextCall"] is None  # none of them is an agent that can be asked
     first = status["otherAgents"][0]
     assert [each["sessionKey"] for each in first["unresolved"]] == [
         f"{desk.ago(4)}#{m:02d}" for m in (8, 7, 6, 5, 4)

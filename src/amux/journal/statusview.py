@@ -12,6 +12,7 @@ from datetime import date
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
 from amux.journal import dayranges, summary, window
+from amux.journal.agent import AGENTS
 from amux.journal.answer import Json, put_together
 from amux.journal.dayranges import Part, Parts
 from amux.journal.errand import Errand
@@ -172,7 +173,7 @@ def _other(ground: Ground | None, errand: Errand, name: str) -> tuple[Json, list
                 has_card = any(part.id == row.section and part.card for part in day.parts.sections)
         text = shown(found.data, row)["summary"]
         told.append({"sessionKey": row.key, "summary": text, "hasCard": has_card})
-        if row.is_canonical:
+        if row.is_canonical and name in AGENTS:  # of a stranger's name no call can ask
             left.append(Open(row, name, bool(has_card)))
     last = shown(found.data, parsed.rows[-1]) if parsed.rows else None
     return {"id": name, "unresolved": told, "lastRow": last}, left
