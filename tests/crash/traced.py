@@ -64,7 +64,13 @@ def run_driver(
 
 
 def record(
-    place: Path, *, seed: int, calls: int, writers: int = 1, bug: str = "", driver: Path = DRIVER,
+    place: Path,
+    *,
+    seed: int,
+    calls: int,
+    writers: int = 1,
+    bug: str = "",
+    driver: Path = DRIVER,
     name: str = "memory",
 ) -> tuple[Path, list[Op]]:
     """Run the driver in an empty place; give its root and all that it did there, in order."""

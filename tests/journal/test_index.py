@@ -283,6 +283,7 @@ def test_a_reader_takes_the_index_while_the_lock_is_held(base: Path) -> None:
         os.close(fd)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("J60", "J55")
 def test_a_file_larger_than_a_window_has_no_index_to_go_by(base: Path) -> None:
     with (base / SUMMARY).open("ab") as file:
