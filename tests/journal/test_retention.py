@@ -122,6 +122,26 @@ def test_only_hints_that_ended_make_room(place: Place) -> None:
     writing(place, act)
 
 
+@pytest.mark.requirement("T9", "T13")
+def test_a_new_hint_lets_those_go_that_were_written_a_day_ago(place: Place) -> None:
+    def act(ledger: Ledger) -> None:
+        for key, hours in (("old", -1), ("long", 1)):
+            hint = Hint(
+                session_digest=key, project="p", project_root_identity_digest="r", task_id="t",
+                route_revision=1, state=route.LIVE, trigger=route.TASK,
+                expires_at=NOW.later(timedelta(hours=hours)).iso,
+            )  # fmt: skip
+            entry = route.entry(hint)
+            assert entry is not None
+            put(ledger, "route", key, entry)
+            age(place, f"route/{key}.json", 2)
+        put(ledger, "route", "damaged", {})
+        retention.drop_old_routes(ledger, NOW)
+        assert ledger.keys("route") == ["damaged", "long"]
+
+    writing(place, act)
+
+
 @pytest.mark.requirement("T9")
 def test_the_oldest_closed_plans_of_a_task_are_dropped(place: Place) -> None:
     def act(ledger: Ledger) -> None:
@@ -151,6 +171,11 @@ def test_a_full_ledger_refuses_new_requests_after_it_made_room(
             retention.require_room(ledger, NOW, adding=2)
         assert refused.value.code == "quota_exceeded"
         assert refused.value.details["reason"] == "MEMORY_LEDGER_FULL"
+        put(ledger, "session", "idle", {})
+        age(place, "session/idle.json", 31)
+        retention.require_room(ledger, NOW, adding=1)
+        assert ledger.keys("session") == []
+        monkeypatch.setattr(retention, "FEW_TASKS", -1)
         put(ledger, "session", "idle", {})
         age(place, "session/idle.json", 31)
         retention.require_room(ledger, NOW, adding=1)

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from amux.core import canonical
-from amux.errors import AmuxError
 from amux.journal import route
 from amux.journal.route import Hint
 
@@ -61,14 +60,3 @@ def test_a_trigger_says_why_a_hint_was_written() -> None:
     assert route.trigger(None, project="billing", is_admission=True) == "admission-bind"
     assert route.trigger(HINT, project="billing", is_admission=False) == "task-bind"
     assert route.trigger(HINT, project="web", is_admission=False) == "project-switch"
-
-
-@pytest.mark.requirement("T11")
-def test_a_route_revision_only_grows() -> None:
-    assert route.require_revision(None, 3) == 3
-    assert route.require_revision(3, 3) == 3
-    assert route.require_revision(5, 3) == 5
-    with pytest.raises(AmuxError) as refused:
-        route.require_revision(2, 3)
-    assert refused.value.code == "revision_conflict"
-    assert refused.value.details["reason"] == "TASK_ROUTE_REVISION_STALE"

@@ -144,6 +144,7 @@ def _says_it(known: Hint, body: Mapping[str, object], made: Hint, errand: Errand
 
 
 def _has_room(ledger: Ledger, errand: Errand) -> bool:
+    retention.drop_old_routes(ledger, errand.now)
     if len(ledger.keys("route")) < route.MAX_HINTS:
         return True
     retention.drop_routes(ledger, errand.now)

@@ -6,7 +6,7 @@ Rule 2: the disk's time says where to look; what a record says of itself decides
 Rule 3: what is damaged is not dropped: a person looks at it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from amux.errors import Corrupt
@@ -19,6 +19,7 @@ from amux.journal.refusals import refuse
 INGRESS_KEPT = timedelta(days=7)  # after its expiry
 SESSION_KEPT = timedelta(days=30)
 MAX_CLOSED_PLANS = 4  # of a task
+FEW_TASKS = 128  # of which all are read to know the owners, whenever a session is old
 _DAY_MS = 24 * 60 * 60 * 1000
 _INGRESS_LIFE_MS = _DAY_MS  # T14
 
@@ -26,6 +27,8 @@ _INGRESS_LIFE_MS = _DAY_MS  # T14
 def require_room(ledger: Ledger, now: Moment, *, adding: int) -> None:
     """Make room for new records of an admission, or refuse (T9)."""
     drop_requests(ledger, now)
+    if len(ledger.keys("task")) <= FEW_TASKS:
+        drop_sessions(ledger, now)
     if ledger.count() + adding <= MAX_RECORDS:
         return
     drop_sessions(ledger, now)
@@ -66,11 +69,18 @@ def drop_sessions(ledger: Ledger, now: Moment) -> None:
             ledger.remove("session", key)
 
 
-def drop_routes(ledger: Ledger, now: Moment) -> None:
-    """Drop hints that have ended."""
-    for found in list(ledger.every("route")):
-        if route.read(found.body, now=now.iso) is None:
-            ledger.remove("route", found.key)
+def drop_routes(ledger: Ledger, now: Moment, *, keys: Iterable[str] | None = None) -> None:
+    """Drop hints that have ended, of these keys or of all."""
+    for key in ledger.keys("route") if keys is None else keys:
+        found = _read(ledger, "route", key)
+        if found is not None and route.read(found.body, now=now.iso) is None:
+            ledger.remove("route", key)
+
+
+def drop_old_routes(ledger: Ledger, now: Moment) -> None:
+    """Drop the hints that were written so long ago that they have ended."""
+    before = now.epoch_ms - 1000 * route.LIFETIME_SECONDS
+    drop_routes(ledger, now, keys=ledger.old_keys("route", before))
 
 
 def drop_plans(ledger: Ledger, task_id: str) -> None:

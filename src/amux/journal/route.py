@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from amux.core import canonical
 from amux.journal import shape
-from amux.journal.refusals import refuse
 
 LIFETIME_SECONDS = 24 * 60 * 60
 MAX_BYTES = 1024
@@ -68,15 +67,3 @@ def trigger(before: Hint | None, *, project: str, is_admission: bool) -> str:
     if before is not None and before.project != project:
         return SWITCH
     return ADMISSION if is_admission else TASK
-
-
-def require_revision(given: int | None, known: int) -> int:
-    """Give the session's route revision after a call: it only grows (T11)."""
-    if given is not None and given < known:
-        raise refuse(
-            "TASK_ROUTE_REVISION_STALE",
-            "the session is at a later route revision",
-            hint="leave routeRevision out, or give the present one",
-            observed=known,
-        )
-    return known if given is None else given
