@@ -251,6 +251,9 @@ def test_a_new_process_reads_the_status_first(here: Path, home: Path) -> None:
         refusal = mcp.refused(SESSION)
         assert refusal.reason == "CONTEXT_BINDING_MISMATCH"
         assert refusal.details["sources"] == [STATUS, SUMMARY]
+        for binding in ("plan-" + "0" * 32, status["planId"]):  # a status may be bound too
+            assert mcp.refused(STATUS, contextBinding=binding).reason == "CONTEXT_BINDING_MISMATCH"
+        assert mcp.call(STATUS, contextBinding=first["planId"])["planId"] == first["planId"]
     alone = Cli(here, home=home, AMUX_AGENT="codex")
     assert len(alone.call(SUMMARY)["rows"]) == 1
 

@@ -265,6 +265,9 @@ class Desk:
 
     def _opening(self, errand: Errand) -> Errand:
         """Give the errand its plan, opened: it is kept once the tool has answered."""
+        binding = errand.arguments.get("contextBinding")
+        if binding is not None:
+            readplan.require_same(self._book.plan(_asker(errand)), binding, _where(errand))
         if errand.arguments.get("freshContext") is True and errand.tool == readplan.STATUS:
             epoch = readplan.new_epoch(self._around.random_bytes(8))
             self._book.renew(errand.session_digest, epoch)
@@ -293,12 +296,8 @@ class Desk:
             )
             current = self._current(errand).opened()
             self._book.keep(current)
-        where = {
-            name: errand.arguments[name]
-            for name in ("agent", "project", "scope")
-            if name in errand.arguments
-        }
-        return readplan.require(current, errand.tool, errand.arguments.get("contextBinding"), where)
+        binding = errand.arguments.get("contextBinding")
+        return readplan.require(current, errand.tool, binding, _where(errand))
 
     def _current(self, errand: Errand) -> ReadPlan:
         asker = _asker(errand)
@@ -316,6 +315,12 @@ class Desk:
             sources=current.sources if current else SOURCES,
             version=current.version if current else 2,
         )
+
+
+def _where(errand: Errand) -> Result:
+    """Give the arguments by which another call finds the same memory."""
+    names = ("agent", "project", "scope")
+    return {name: errand.arguments[name] for name in names if name in errand.arguments}
 
 
 def _require_spellable(path: str) -> None:

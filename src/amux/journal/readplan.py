@@ -123,13 +123,8 @@ def require(plan: ReadPlan | None, tool: str, binding: object, call: dict[str, o
             hint="call memory_status first",
             next_call=next_call(STATUS, call),
         )
-    if binding is not None and binding != plan.plan_id:
-        raise refuse(
-            "CONTEXT_BINDING_MISMATCH",
-            "another read plan is current",
-            hint="leave contextBinding out, or call memory_status for the current planId",
-            next_call=next_call(STATUS, call),
-        )
+    if binding is not None:
+        require_same(plan, binding, call)
     if tool not in plan.sources:
         raise refuse(
             "CONTEXT_BINDING_MISMATCH",
@@ -139,6 +134,17 @@ def require(plan: ReadPlan | None, tool: str, binding: object, call: dict[str, o
             next_call=next_call("memory_context_plan", {**call, "sources": [*plan.sources, tool]}),
         )
     return plan
+
+
+def require_same(plan: ReadPlan | None, binding: object, call: dict[str, object]) -> None:
+    """Refuse a binding that does not name the current plan."""
+    if plan is None or binding != plan.plan_id:
+        raise refuse(
+            "CONTEXT_BINDING_MISMATCH",
+            "another read plan is current",
+            hint="leave contextBinding out, or call memory_status for the current planId",
+            next_call=next_call(STATUS, call),
+        )
 
 
 def first_epoch(session_digest: str) -> str:
