@@ -148,6 +148,8 @@ def test_all_sections_are_returned_whoever_wrote_them(world: World) -> None:
             "memory_session_write", content="x", section=f"{name}-{'ab' * 6}"
         )
         assert refusal.both == both
+        following = {"tool": "memory_session_write", "arguments": {}, "fill": ["content"]}
+        assert refusal.details["nextCall"] == following
     assert path.read_text() == text
 
 

@@ -55,6 +55,12 @@ class Errand:
         left_out = ("agent", "project", "scope", "contextBinding", "cursor")
         return {name: value for name, value in self.arguments.items() if name not in left_out}
 
+    @property
+    def where(self) -> dict[str, object]:
+        """Repeat how the caller named this memory, for a call that is to come next."""
+        names = ("agent", "project", "scope")
+        return {name: self.arguments[name] for name in names if name in self.arguments}
+
     def text(self, name: str) -> str | None:
         """Give a text argument; None where it was not given."""
         value = self.arguments.get(name)

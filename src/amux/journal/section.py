@@ -7,6 +7,7 @@ Rule 4: what was made is parsed again and compared before it counts (J63 step 3)
 """
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amux.journal import day as days
@@ -14,7 +15,7 @@ from amux.journal.card import STATE, Handoff
 from amux.journal.day import Day, Section
 from amux.journal.insertion import Insertion, close, ends_blank, insert
 from amux.journal.newtext import require_plain
-from amux.journal.refusals import refuse
+from amux.journal.refusals import next_call, refuse
 from amux.journal.status import RESERVED, State, spell
 
 NO_TITLE = "未命名任务"
@@ -22,6 +23,18 @@ NO_MESSAGE = "—"
 NO_INTENT = "unspecified"
 LINKS_HEADING = "### 📄 关联报告"
 
+TOOL = "memory_session_write"
+_NOT_FOUND = "MEMORY_SESSION_NOT_FOUND", "this day has no section of this id"
+_AMBIGUOUS = "MEMORY_SESSION_AMBIGUOUS", "more than one section of this day has this id"
+_LAYOUT_INVALID = (
+    "MEMORY_SESSION_LAYOUT_INVALID",
+    "the section holds two markers, or another section's",
+)
+_UNAVAILABLE = (
+    "MEMORY_SESSION_BINDING_UNAVAILABLE",
+    "the section was written by hand and has no marker",
+)
+_MISMATCH = "MEMORY_SESSION_BINDING_MISMATCH", "the token is not that of this section"
 _STATE_LINE = f"- **{STATE}**：".encode()
 
 
@@ -165,48 +178,36 @@ def _require(is_as_meant: bool) -> None:
         )
 
 
-def find_bound(day: Day, name: str, token: str) -> Section:
-    """Give the section that an id and its token, or the token's start, open (J74)."""
+def find_bound(
+    day: Day, name: str, token: str, *, where: Mapping[str, object] | None = None
+) -> Section:
+    """Give the section that an id and its token, or the token's start, open (J74).
+
+    `where` names the memory in the call that a refusal proposes: to open another section.
+    """
     found = day.with_id(name)
-    if not found:
+    section = found[0] if found else None
+    is_ours = section is not None and section.is_managed
+    held = section.bindings[0].token[: len(token)] if section and section.bindings else ""
+    reason, message = "", ""
+    if section is None:
+        reason, message = _NOT_FOUND
+    elif len(found) > 1:
+        reason, message = _AMBIGUOUS
+    elif section.bindings and not is_ours:
+        reason, message = _LAYOUT_INVALID
+    elif not is_ours:
+        reason, message = _UNAVAILABLE
+    elif not hmac.compare_digest(held.encode(), token.lower().encode()):
+        reason, message = _MISMATCH
+    if section is None or reason:
         raise refuse(
-            "MEMORY_SESSION_NOT_FOUND",
-            "this day has no section of this id",
-            hint="give the date of the section, or write without one to open a new section",
+            reason,
+            message,
+            hint="repeat the section of your own receipt with its date, or write without section",
+            next_call=None if where is None else next_call(TOOL, where, fill=["content"]),
             sessionId=name,
-        )
-    if len(found) > 1:
-        raise refuse(
-            "MEMORY_SESSION_AMBIGUOUS",
-            "more than one section of this day has this id",
-            hint="write without a section to open a new one",
-            sessionId=name,
-            lines=[section.line for section in found],
-        )
-    section = found[0]
-    if section.bindings and not section.is_managed:
-        raise refuse(
-            "MEMORY_SESSION_LAYOUT_INVALID",
-            "the section holds two markers, or another section's",
-            hint="write without a section to open a new one",
-            sessionId=name,
-            line=section.line,
-        )
-    if not section.bindings:
-        raise refuse(
-            "MEMORY_SESSION_BINDING_UNAVAILABLE",
-            "the section was written by hand and has no marker",
-            hint="write without a section to open a new one",
-            sessionId=name,
-            line=section.line,
-        )
-    held = section.bindings[0].token[: len(token)]
-    if not hmac.compare_digest(held.encode(), token.lower().encode()):
-        raise refuse(
-            "MEMORY_SESSION_BINDING_MISMATCH",
-            "the token is not that of this section",
-            hint="repeat the section handle of your own receipt, or write without one",
-            sessionId=name,
+            lines=[each.line for each in found],
         )
     return section
 

@@ -109,7 +109,9 @@ def located(errand: Errand, scribe: Scribe, wanted: Named) -> Named:
         if data is None and first is not None:
             continue
         try:
-            sections.find_bound(days.parse(data or b""), wanted.section, wanted.token)
+            sections.find_bound(
+                days.parse(data or b""), wanted.section, wanted.token, where=errand.where
+            )
         except AmuxError as refusal:
             if first is None or first.details["reason"] == "MEMORY_SESSION_NOT_FOUND":
                 first = refusal
@@ -139,7 +141,9 @@ def extend_one(errand: Errand, scribe: Scribe, wanted: Named, block: Block | Non
 
     def edit(old: bytes | None) -> Edited[_Found]:
         data = old or b""
-        found = sections.find_bound(days.parse(data), wanted.section, wanted.token)
+        found = sections.find_bound(
+            days.parse(data), wanted.section, wanted.token, where=errand.where
+        )
         before = _digest(data, found)
         if block is None or sections.is_repeat(data, found, block):
             return Edited(data, _Found(found, before, is_repeat=True))

@@ -184,7 +184,7 @@ def _next(errand: Errand, found: list[Open]) -> Json | None:
     newest = max(found, key=lambda each: each.row.date, default=None)
     if newest is None:
         return None
-    where = _where(errand) | ({"agent": newest.agent} if newest.agent else {})
+    where = errand.where | ({"agent": newest.agent} if newest.agent else {})
     when = date.fromisoformat(newest.row.date)
     if not 0 <= (errand.now.today - when).days <= OLD_DAYS:
         return next_call(
@@ -201,7 +201,7 @@ def _next_of_day(errand: Errand, days: list[Day], view: SummaryView) -> Json | N
         for part in waiting:
             if day.key(part) not in known:
                 date_text = f"{day.date:%Y%m%d}"
-                return _section(_where(errand), date_text, part.id, has_card=part.card is not None)
+                return _section(errand.where, date_text, part.id, has_card=part.card is not None)
     return None
 
 
@@ -210,9 +210,3 @@ def _section(where: Json, day: str, name: str, *, has_card: bool) -> Json:
     return next_call(
         "memory_session_query", arguments | ({"handoffOnly": True} if has_card else {})
     )
-
-
-def _where(errand: Errand) -> Json:
-    """Repeat how the caller named this memory."""
-    names = ("agent", "project", "scope")
-    return {name: errand.arguments[name] for name in names if name in errand.arguments}
