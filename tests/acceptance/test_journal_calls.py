@@ -63,6 +63,8 @@ def test_a_base_of_many_projects_asks_which_one_is_meant(tmp_path: Path) -> None
         assert refusal.both == ("ambiguous", "MEMORY_SCOPE_AMBIGUOUS")
         assert "workspace-namespace memory scope is ambiguous" in refusal.message
         assert refusal.details["candidates"] == ["billing", "web"]
+        call = {"tool": name, "arguments": arguments, "fill": ["project"]}
+        assert refusal.details["nextCall"] == call
     assert not (tmp_path / ".devcodex" / "workspace").exists()
 
 
@@ -326,7 +328,7 @@ _DIFFERS = {
     "planId", "planContentId", "contextEpoch", "sessionDigest", "issuedAt", "section",
     "sessionBinding", "transactionId", "startedAt", "completedAt", "targetBeforeDigest",
     "targetAfterDigest", "beforeDigest", "afterDigest", "digest", "modifiedAt", "identity",
-    "contentIdentity", "content", "chars", "source", "agent",
+    "contentIdentity", "content", "chars", "source", "agent", "date",
 }  # fmt: skip
 
 

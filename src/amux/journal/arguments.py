@@ -187,23 +187,22 @@ def wrong(tool: Tool, argument: str, why: str) -> AmuxError:
 def required(tool: Tool, given: Mapping[str, object], *missing: str) -> AmuxError:
     """Refuse a call that lacks an argument, and give it back as the call to complete."""
     reason = "MEMORY_QUERY_INVALID" if tool.is_read else "MEMORY_WRITER_ARGUMENT_REQUIRED"
-    again = None
-    if _fits(given):
-        again = next_call(tool.name, given, fill=missing)
     return refuse(
         reason,
         "an argument is missing",
         hint="send it again with " + " and ".join(missing),
-        next_call=again,
+        next_call=again(tool, given, *missing),
         argument=missing[0],
     )
 
 
-def _fits(given: Mapping[str, object]) -> bool:
+def again(tool: Tool, given: Mapping[str, object], *missing: str) -> Arguments | None:
+    """Give a call back as the one to complete; None where that would cost more than it helps."""
     try:
-        return len(canonical.encode(given)) <= _REPEATED_MAX_BYTES
+        is_short = len(canonical.encode(given)) <= _REPEATED_MAX_BYTES
     except ValueError:
-        return False
+        return None
+    return next_call(tool.name, given, fill=missing) if is_short else None
 
 
 def _date(tool: Tool, path: str, text: str, now: Moment) -> str:

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from amux.core.canonical import digest
 from amux.disk import glance
-from amux.errors import AmuxError, Corrupt
+from amux.errors import Ambiguous, AmuxError, Corrupt
 from amux.journal import agent as agents
 from amux.journal import arguments, layout, readplan, service, surroundings, trouble, workspace
 from amux.journal.book import Book
@@ -93,18 +93,22 @@ class Desk:
         """Do what a tool does and give its result; raises the refusal."""
         tool = TOOLS[name]
         now = Moment.at(self._around.clock(), self._around.zone)
-        errand = self._errand(tool, arguments.check(tool, given, now), now)
+        found = arguments.check(tool, given, now)
+        try:
+            errand = self._errand(tool, found, now)
+        except Ambiguous as refusal:
+            raise _to_complete(refusal, tool, given) from None
         if name == _PLAN:
             return _finished(tool, errand, self._plan(errand))
         if name in _PLANNED:
             errand = replace(errand, plan=self._open_plan(errand))
         elif name in _OPENING:
             errand = self._opening(errand)
-        found = self._work(tool, errand)(errand)
+        answer = self._work(tool, errand)(errand)
         if name in _OPENING and errand.plan is not None:
             self._book.keep(errand.plan)
-            self._open_others(errand, found)
-        return _finished(tool, errand, found)
+            self._open_others(errand, answer)
+        return _finished(tool, errand, answer)
 
     def _work(self, tool: Tool, errand: Errand) -> Work:
         """Find who does it; the tasks are loaded with the first call that is about one."""
@@ -315,6 +319,15 @@ class Desk:
             sources=current.sources if current else SOURCES,
             version=current.version if current else 2,
         )
+
+
+def _to_complete(refusal: Ambiguous, tool: Tool, given: object) -> Ambiguous:
+    """Give a refusal the call that succeeds once it says which memory is meant (J8)."""
+    missing = "agent" if "agents" in refusal.details else "project"
+    call = arguments.again(tool, given, missing) if isinstance(given, Mapping) else None
+    if call is not None:
+        refusal.details.setdefault("nextCall", call)
+    return refusal
 
 
 def _where(errand: Errand) -> Result:
