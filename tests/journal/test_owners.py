@@ -423,3 +423,14 @@ def test_a_task_that_ended_is_bound_again_only_as_reopened(place: Place, agent: 
     assert "> 当前状态：🔄 active" in place.sessions.read_text()
     agent.owner = old
     assert agent.refused_to("own", "renew") == ("lease_lost", "TASK_WRITE_OWNER_CAS_MISMATCH")
+
+
+@pytest.mark.requirement("T23")
+def test_a_directory_that_was_renamed_is_not_the_task_that_it_says(
+    place: Place, agent: Agent
+) -> None:
+    place.task.rename(place.task.parent / "Another")
+    for work in (("bind",), ("own", "renew")):
+        assert agent.refused_to(*work) == ("corrupt", "TASK_IDENTITY_INVALID"), work
+    (place.task.parent / "Another").rename(place.task)
+    assert agent.own("renew")["status"] == "active"

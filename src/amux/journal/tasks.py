@@ -186,7 +186,7 @@ def _owner_receipt(
 ) -> Result:
     state = _known(loaded)
     errand, done = call.errand, decided.result
-    if done.operation != "release":
+    if errand.arguments.get("freshContext") is True and done.operation == "renew":
         errand.book.renew(errand.session_digest, call.standing.context_epoch)
     facts = call.facts(state, path=path, name=str(errand.arguments["task"]))
     call.saw(state)
