@@ -1,4 +1,4 @@
-"""The journal over `amux mcp`, in a workspace of five years: how long an agent waits (JP1 to 5, 13).
+"""The journal over `amux mcp`, in a workspace of five years: how long agents wait (JP1 to 5, 13).
 
 Rule 1: a figure is the 95th percentile of 200 calls, as the client sees them, unless it says else.
 Rule 2: `fresh` is by the index, `parsed` without one; both give the same answer.
