@@ -49,7 +49,7 @@ def figures() -> Iterator[Figure]:
             )
             yield Figure(
                 name="amux mcp with the journal, start to tools/list (JP10)",
-                ours=ours * 1000, peer=bare * 1000, unit="ms", bound=4.0,
+                ours=ours * 1000, peer=bare * 1000, unit="ms", bound=3.0,
                 of="python -c pass of the same venv",
             )  # fmt: skip
             sdk = [sys.executable, "-m", "bench.sdk_server"]
