@@ -512,3 +512,39 @@ def test_results_beside_a_lease_are_bounded() -> None:
     assert slot is not None
     assert len(slot.beside) == worklease.MAX_BESIDE
     assert replace(slot, beside=()).has_ended
+
+
+@pytest.mark.requirement("T69")
+def test_what_has_no_spelling_is_malformed_and_has_no_name() -> None:
+    plan = opened()
+    slot = plan.slots[0]
+    given = {**evidence(slot), "attempt": 1.5}
+    assert judged(plan, slot, given) == ("schema-invalid",)
+    assert childevidence.submission_digest(given, ()) is None
+    odd: Mapping[str, object] = {"schemaVersion": "AgentWorkLeaseV1", "x": 1.5}
+    assert judged(plan, slot, evidence(slot), (odd,)) == ("lease-invalid",)
+
+
+@pytest.mark.requirement("T70")
+def test_a_set_that_was_tampered_with_is_not_believed() -> None:
+    plan = submitted(opened(), "a", evidence(opened().slots[0]))
+    twin = replace(plan, slots=(plan.slots[0], *plan.slots))
+    _, receipt = childset.integrate(twin, ["a"], now=SOON)
+    assert receipt["patchOrder"] == []
+    foreign = replace(plan.slots[0], lease=replace(plan.slots[0].lease, plan_digest=HEX))
+    _, receipt = childset.integrate(replace(plan, slots=(foreign, plan.slots[1])), [], now=SOON)
+    assert receipt["patchOrder"] == []
+    bare = replace(plan, slots=())
+    _, receipt = childset.integrate(bare, [], now=SOON)
+    takeover = receipt["serialTakeover"]
+    assert isinstance(takeover, list)
+    assert [one["reasons"] for one in takeover] == [["agent-work-lease-unplanned"]] * 2
+
+
+@pytest.mark.requirement("T68")
+def test_cancelling_again_takes_nothing_back() -> None:
+    plan, _ = worklease.cancel(opened(), [])
+    again, taken = worklease.cancel(plan, [])
+    assert (again, taken) == (plan, ())
+    assert worklease.cancelled(plan.slots[0]) == plan.slots[0]
+    assert plan.slot("cwl-none") is None

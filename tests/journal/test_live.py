@@ -127,3 +127,15 @@ def test_two_processes_of_one_session_are_live_together(held: Held, place: Place
     one.drop(state, "r", SESSION, "t")
     assert state.is_live(SESSION)
     assert file(place).exists()
+
+
+@pytest.mark.requirement("T10")
+def test_who_comes_to_life_buries_the_dead_and_only_them(held: Held, place: Place) -> None:
+    state, one, other = RuntimeState.of(held), Live(), Live()
+    one.hold(state, "r", "b" * 64, "t")
+    dead = file(place).with_name("c" * 64)
+    dead.touch()
+    other.hold(state, "r", SESSION, "t")
+    assert not dead.exists()
+    assert state.is_live("b" * 64)
+    assert sorted(path.name for path in dead.parent.iterdir()) == [SESSION, "b" * 64]

@@ -180,3 +180,8 @@ def test_order_of_directories_changes_no_answer(
     assert (one.outcome == "not-found") is (not having)
     if one.candidate is not None and any(x.status == "active" for x in having):
         assert one.candidate.status == "active"
+
+
+@pytest.mark.requirement("T42")
+def test_a_name_without_letters_suggests_nobody() -> None:
+    assert find("\u3000", [candidate("a")]).suggestions == ()

@@ -326,3 +326,65 @@ def memory_of(base: Path) -> dict[str, bytes | str]:
 
 def now() -> str:
     return "2026-03-14T09:21:00.000Z"
+
+
+@pytest.mark.requirement("T72", "J7")
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ({"op": "plan", "source": SOURCE}, "items"),
+        ({"op": "plan", "items": [{"workItemId": "a", "displayName": "a", "mode": "read-only",
+                                   "allowedPaths": []}]}, "source"),
+        ({"op": "cancel"}, "planDigest"), ({"op": "integrate"}, "planDigest"),
+    ],
+)  # fmt: skip
+def test_each_op_needs_what_it_is_about(
+    task: Task, given: dict[str, object], argument: str
+) -> None:
+    refusal = task.face.refused("memory_child_plan", owner=task.owner, **task.named, **given)
+    assert refusal.both == ("invalid_argument", "MEMORY_WRITER_ARGUMENT_REQUIRED")
+    assert refusal.details["argument"] == argument
+
+
+@pytest.mark.requirement("T68", "T70")
+def test_a_plan_is_known_to_its_own_task_only(base: Path, task: Task) -> None:
+    planned = plan(task, item(base, "a"), item(base, "b"), budget={"turns": 3})
+    assert planned["plan"]["budget"] == {"turns": 3}  # type: ignore[index]
+    other = admit(task.face, "Second")
+    for op in ("cancel", "integrate"):
+        refusal = task.face.refused(
+            "memory_child_plan", op=op, owner=other.owner, planDigest=digest_of(planned),
+            **other.named,
+        )  # fmt: skip
+        assert refusal.both == ("invalid_argument", "MEMORY_WRITER_ARGUMENT_INVALID")
+
+
+@pytest.mark.requirement("T6", "T68")
+def test_a_damaged_plan_stops_its_children_and_no_other(base: Path, task: Task) -> None:
+    first = plan(task, item(base, "a"), item(base, "b"))
+    second = plan(task, item(base, "c"), item(base, "d"))
+    path = tasking.ledger_of(base) / f"child/{digest_of(first)}.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    child = agent(base, "child")
+    lost = child.refused(
+        "memory_child_submit",
+        lease=leases(first)[0]["leaseId"],
+        evidence=evidence(leases(first)[0]),
+    )
+    assert lost.both == ("invalid_argument", "AGENT_WORK_LEASE_INVALID")
+    assert submit(child, leases(second)[0])[0] == "accepted-for-root-review"
+    refusal = task.face.refused(
+        "memory_child_plan", op="integrate", owner=task.owner, planDigest=digest_of(first),
+        **task.named,
+    )  # fmt: skip
+    assert refusal.both == ("corrupt", "MEMORY_LEDGER_CORRUPT")
+
+
+@pytest.mark.requirement("T8", "T68")
+def test_a_lease_of_the_place_that_was_copied_is_none_here(base: Path, task: Task) -> None:
+    a, _ = leases(plan(task, item(base, "a"), item(base, "b")))
+    copied = tasking.copy(base, base.parent / "copy")
+    refusal = agent(copied, "child").refused(
+        "memory_child_submit", lease=a["leaseId"], evidence=evidence(a)
+    )
+    assert refusal.both == ("invalid_argument", "AGENT_WORK_LEASE_INVALID")

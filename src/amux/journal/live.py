@@ -30,6 +30,9 @@ class State(Protocol):
     def bury(self, session_digest: str) -> bool:
         """Remove a live file that nobody holds."""
 
+    def bury_others(self, session_digest: str) -> None:
+        """Remove the live files of other sessions that nobody holds."""
+
 
 class Live:
     """The live files of one process."""
@@ -45,6 +48,8 @@ class Live:
 
     def hold(self, state: State, active_root: str, session: str, task_id: str) -> None:
         """Be live for a task from now on."""
+        if not self.holds(active_root, session):
+            state.bury_others(session)  # what the dead left; once a process is often enough
         self._lock(state, active_root, session)
         self._tasks.setdefault((active_root, session), set()).add(task_id)
 

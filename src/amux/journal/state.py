@@ -137,6 +137,12 @@ class RuntimeState:
                 lock.release()
         return True
 
+    def bury_others(self, session_digest: str) -> None:
+        """Remove the live files of sessions that no process holds. Under the lock."""
+        for name in self.names(LIVE):
+            if name != session_digest:
+                self.bury(name)
+
     def _put(self, path: str, data: bytes, *, is_new: bool, before: Callable[[], None]) -> bool:
         held = self._writer()
         ground = held.ground
