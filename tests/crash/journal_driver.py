@@ -68,7 +68,7 @@ def chosen(
 ) -> tuple[str, Receipt]:
     if chance.random() < 0.1:
         return "decide", {"decision": f"decision {number} {turn}"}
-    text = f"w{number} t{turn} {'x' * chance.choice([1, 60, 6000])}."
+    text = f"w{number} t{turn} {'x' * chance.choice([1, 60, 2500])}."
     given: Receipt = {"content": text}
     if sections and chance.random() < 0.6:
         given["section"] = chance.choice(sections)

@@ -27,7 +27,7 @@ from tests.crash.traced import CALLS, RECORDING, Op, operations, record, run_dri
 
 DRIVER = Path(__file__).with_name("journal_driver.py")
 ROOT = ".devcodex"
-STATES_A_POINT = 60
+STATES_A_POINT = 100
 RESENT_EVERY = 40  # states: sending a call again costs a hundred looks
 
 
@@ -226,7 +226,7 @@ def test_no_state_of_the_disk_after_a_power_loss_loses_text_or_belies_a_receipt(
 ) -> None:
     states = resent = 0
     for number, (in_order, writers, calls) in enumerate(
-        [(False, 1, 30), (True, 1, 30), (False, 3, 12)]
+        [(False, 1, 100), (True, 1, 40), (False, 4, 30)]
     ):
         place = tmp_path / f"{number}"
         ops = recorded(place, seed=number, calls=calls, writers=writers)
@@ -234,8 +234,8 @@ def test_no_state_of_the_disk_after_a_power_loss_loses_text_or_belies_a_receipt(
         assert report.violations[:3] == []
         states += report.states
         resent += report.resent
-    assert states >= 2_000
-    assert resent >= 40
+    assert states >= 6_000
+    assert resent >= 100
 
 
 @pytest.mark.slow

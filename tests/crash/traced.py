@@ -17,7 +17,7 @@ from pathlib import Path
 DRIVER = Path(__file__).with_name("driver.py")
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,sync_file_range,renameat,renameat2,rename"
 CALLS += ",unlinkat,unlink,rmdir,mkdirat,mkdir,linkat,link,symlinkat"
-RECORDING = ("-f", "-xx", "-y", "-s", "200000")
+RECORDING = ("-f", "-xx", "-y", "-s", "4000000")
 _LINE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?.*$")
 _BEGUN = re.compile(r"^(\d+) +(\w+)\((.*) <unfinished \.\.\.>$")
 _ENDED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>(.*)$")
@@ -97,6 +97,7 @@ def operations(log: Path, root: str, marks: str) -> Iterator[Op]:
     begun: dict[str, tuple[str, int]] = {}
     with log.open(encoding="ascii") as lines:
         for line in lines:
+            assert '"...' not in line, "strace has cut a string: what was written is not known"
             if found := _BEGUN.match(line):
                 pid, call, arguments = found.groups()
                 counts[call] = counts.get(call, 0) + 1
