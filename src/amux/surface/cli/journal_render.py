@@ -91,7 +91,7 @@ def _tasks(value: Value) -> list[str]:
         broken = f", {one.get('identityProblem')}" if one.get("identityProblem") else ""
         lines.append(
             f"{one.get('kind')}: {one.get('displayName')} "
-            f"[{one.get('status')}] {one.get('checkpoints')}{held}{busy}{broken}"
+            f"[{one.get('status')}] {one.get('checkpoints') or 'not admitted'}{held}{busy}{broken}"
         )
     return [*lines, f"{value.get('totalMatched')} in all"]
 
