@@ -381,6 +381,28 @@ def test_a_live_file_that_somebody_deleted_is_made_again_by_the_next_call(
     assert refused.details["blocking"] == ["live-turn"]
 
 
+@pytest.mark.requirement("T10", "T53")
+def test_a_process_that_repeats_a_renewal_lives_from_then_on(place: Place, agent: Agent) -> None:
+    agent.own("renew")
+    agent.end()
+    twin = Agent(place.base)
+    twin.owner = agent.owner
+    assert twin.own("renew")["replayed"] is True
+    refused = Agent(place.base, "sess-2", client="claude-code").refusal("bind")
+    assert refused.details["blocking"] == ["live-turn"]
+
+
+@pytest.mark.requirement("T10")
+def test_an_admission_that_is_repeated_by_another_process_lives_too(
+    place: Place, agent: Agent
+) -> None:
+    agent.end()
+    twin = Agent(place.base)
+    assert twin.admit()["replayed"] is True
+    refused = Agent(place.base, "sess-2", client="claude-code").refusal("bind")
+    assert refused.details["blocking"] == ["live-turn"]
+
+
 # --- notes ---------------------------------------------------------------------------------------
 
 

@@ -56,8 +56,12 @@ def decide(state: TaskState | None, command: Renew | Release, facts: Facts, now:
     if known.repeats(facts.standing.session, command.request_digest) and not _has_moved(
         known, name, facts
     ):
+        # The answer may have been lost with the process that lived for the session.
+        effects = (HoldLive(),) if name == "renew" else ()
         return Accepted(
-            state=known, result=Result(operation=name, transition=name, is_replayed=True)
+            state=known,
+            effects=effects,
+            result=Result(operation=name, transition=name, is_replayed=True),
         )
     owner = context.quoted(known, command.owner, facts)
     if isinstance(owner, Refused):
