@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import tasking
-from tests.support.journal_faces import Face
+from tests.support import tasking, workspaces
+from tests.support.journal_faces import Face, Refused
 from tests.support.tasking import Task, admit, agent, bind, ledger_of, state_of
 from tests.support.workspaces import tree
 
@@ -250,3 +250,57 @@ def test_an_identity_with_one_digit_altered_is_told_and_refused(
         "memory_task_admit_v2", operation="bind", instruction="go on", task=tasking.NAME
     )
     assert refusal.both == ("corrupt", "TASK_IDENTITY_INVALID")
+
+
+def lease_of(refusal: Refused) -> object:
+    assert refusal.both == ("lease_lost", "TASK_ADMISSION_PROJECT_LEASE_INVALID")
+    return refusal.details["failed"]
+
+
+@pytest.mark.requirement("T12", "TA37")
+def test_a_lease_is_compared_with_what_is_so_now_and_renewed(base: Path, confirmed: Task) -> None:
+    face, begin = confirmed.face, {"op": "begin", "owner": confirmed.owner, "targets": ["a.py"]}
+    layout = base / ".devcodex/layout.json"
+    layout.write_text(layout.read_text().replace("}", ', "note": "mine"}'))
+    refusal = face.refused("memory_task_operation", **begin, **confirmed.named)
+    assert lease_of(refusal) == ["layoutIdentity"]
+    following = refusal.details["nextCall"]
+    assert isinstance(following, dict)
+    assert face.call(following["tool"], **following["arguments"])["mutationAuthority"] is True
+    assert confirmed.begin("other.py")["phase"] == "dispatched"
+    face.call("memory_status", freshContext=True)
+    refusal = face.refused("memory_task_operation", **begin, **confirmed.named)
+    assert lease_of(refusal) == ["contextEpoch"]
+    confirmed.renew()
+    face.call(
+        "memory_ingress_register", instruction="and another", taskKind="bugs", routeKey="x",
+        routeRevision=3,
+    )  # fmt: skip
+    refusal = face.refused("memory_task_operation", **begin, **confirmed.named)
+    assert lease_of(refusal) == ["routeRevision"]
+    confirmed.renew()
+    assert confirmed.begin("b.py")["phase"] == "dispatched"
+
+
+@pytest.mark.requirement("T12", "T37", "TA37")
+def test_an_owner_of_one_project_is_nobody_in_another(tmp_path: Path) -> None:
+    workspaces.project(tmp_path, "billing", "web")
+    workspaces.layout(tmp_path, '{"mode":"workspace-namespace"}')
+    face = agent(tmp_path)
+    billing = admit(face, project="billing")
+    web = admit(face, project="web")
+    refusal = face.refused(
+        "memory_task_write_owner", operation="renew", owner=billing.owner, task=tasking.NAME,
+        project="web",
+    )  # fmt: skip
+    assert refusal.both == ("lease_lost", "TASK_WRITE_OWNER_CAS_MISMATCH")
+    shutil.copytree(
+        tmp_path / ".devcodex/billing", tmp_path / ".devcodex/web", dirs_exist_ok=True
+    )  # the whole memory of another project, ledger and identity included
+    refusal = face.refused(
+        "memory_task_write_owner", operation="renew", owner=billing.owner, task=tasking.NAME,
+        project="web",
+    )  # fmt: skip
+    assert refusal.code in {"not_found", "corrupt", "ambiguous"}
+    assert billing.renew()["status"] == "active"
+    assert web.owner != billing.owner
