@@ -321,8 +321,14 @@ def test_a_session_that_means_another_layout_renews_first(place: Place, agent: A
     assert refused.details["failed"] == ["layoutIdentity"]
     call = refused.details["nextCall"]
     assert isinstance(call, dict)
+    # The repeat of its admission rests on the same lease, and names the same way out.
+    again = agent.refusal("admit")
+    assert again.both == ("lease_lost", "TASK_ADMISSION_PROJECT_LEASE_INVALID")
+    assert again.details["failed"] == ["layoutIdentity"]
+    assert again.details["nextCall"]["arguments"]["operation"] == "renew"  # type: ignore[index]
     assert agent.call(call["tool"], **call["arguments"])["missing"] == []
     assert agent.begin()["phase"] == "dispatched"
+    assert agent.admit()["replayed"] is True
 
 
 @pytest.mark.requirement("J51", "T51")
@@ -338,6 +344,21 @@ def test_a_renewal_in_a_fresh_context_names_a_new_epoch_once(place: Place, agent
     twin = Agent(place.base)
     twin.owner = agent.owner
     assert twin.own("renew")["missing"] == ["cp1"]
+
+
+@pytest.mark.requirement("T12", "T17", "T53")
+def test_after_a_compaction_the_repeat_of_an_admission_gives_the_reference_back(
+    agent: Agent,
+) -> None:
+    agent.confirm("CP1", OVERVIEW, sha(TEXT))
+    agent.call("memory_status", freshContext=True)
+    found = agent.admit()
+    assert (found["replayed"], found["owner"]) == (True, agent.owner)
+    assert found["missing"] == ["project-lease"]
+    call = found["nextCall"]
+    assert isinstance(call, dict)
+    assert call["arguments"]["operation"] == "renew"
+    assert agent.call(call["tool"], **call["arguments"])["missing"] == []
 
 
 @pytest.mark.requirement("T37", "T52")

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from amux.core import canonical
 from amux.core.canonical import ABSENT
-from amux.journal import asking, checkpoint, ingress, resuming, shape
+from amux.journal import asking, checkpoint, context, ingress, projectlease, resuming, shape
 from amux.journal.admissionlease import issue
 from amux.journal.admissionrecord import (
     CP_STATE,
@@ -53,7 +53,11 @@ def start(
     The state is left as it is where the request was answered before, or only has to be gone on
     with; else it is the one that begins, or all there is to it.
     """
-    problem = ingress.startable(ask.ingress, ask.use, facts.standing, now) or _conflict(ask)
+    problem = (
+        ingress.startable(ask.ingress, ask.use, facts.standing, now)
+        or _lease_problem(state, ask, facts)
+        or _conflict(ask)
+    )
     if problem is not None:
         return problem
     is_usable = state is not None and not state.is_foreign(facts.standing)
@@ -161,6 +165,25 @@ def failed(state: TaskState, reason: str, facts: Facts, ask: Ask, now: Moment) -
         )
     )
     return follow(state, cause(NEEDS_RECONCILE, ask.request_digest, facts, now), admission=made)
+
+
+def _lease_problem(state: TaskState | None, ask: Ask, facts: Facts) -> Refused | None:
+    """Refuse where the project is no longer meant as it was (T12).
+
+    A session that owns what it asked for rests on its owner's lease, which it can renew; else
+    the call rests on the ingress's.
+    """
+    owner = None if state is None or state.is_foreign(facts.standing) else state.owner
+    is_own = (
+        owner is not None and owner.is_active and owner.session_digest == facts.standing.session
+    )
+    if owner is not None and is_own and ask.use is not None:
+        failed = projectlease.differences(owner.project_lease, facts.standing, is_started=True)
+        return context.lease_invalid(failed, facts, owner) if failed else None
+    failed = projectlease.differences(
+        ask.ingress.project_lease, facts.standing, is_started=ask.use is not None
+    )
+    return context.lease_invalid(failed, facts, None) if failed else None
 
 
 def _conflict(ask: Ask) -> Refused | None:

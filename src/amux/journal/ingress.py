@@ -257,7 +257,7 @@ def drift(what: str) -> Refused:
 
 
 def startable(known: Ingress, use: Use | None, standing: Standing, now: Moment) -> Refused | None:
-    """Say why an ingress may not start, or go on with, an admission (T12, T17)."""
+    """Say why an ingress may not start, or go on with, an admission (T17)."""
     problem = altered(known, standing)
     if problem is not None:
         return problem
@@ -269,14 +269,6 @@ def startable(known: Ingress, use: Use | None, standing: Standing, now: Moment) 
             message="the request is older than a day",
             hint="ask the person again, and give the words as instruction",
             details={"expiresAt": known.expires_at},
-        )
-    failed = projectlease.differences(known.project_lease, standing, is_started=use is not None)
-    if failed:
-        return Refused(
-            reason="TASK_ADMISSION_PROJECT_LEASE_INVALID",
-            message="the request was made for this project as it was then",
-            hint="ask the person again, and give the words as instruction",
-            details={"failed": failed},
         )
     return None
 
