@@ -157,7 +157,7 @@ def test_patience_pauses_by_chance_and_ends(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(0.005 <= pause <= 0.025 for pause in slept[:-1])
     assert len({round(pause, 4) for pause in slept}) > 20
     # Who has waited for long tries more often than who has just come.
-    assert sum(slept[:10]) / 10 > 1.3 * sum(slept[-50:-1]) / 49
+    assert sum(slept[:10]) / 10 > 3 * sum(slept[-50:-1]) / 49
     assert not Patience(0).pause()
 
 

@@ -19,11 +19,12 @@ from amux.disk.tree import Folder
 
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = _OPEN | os.O_CREAT | os.O_EXCL
-# J25: 5 to 25 ms, by chance. Who has just come pauses longer than who has waited: with a dozen
-# waiters at once, equal chances would let one of a thousand wait in vain for two seconds.
-_PAUSE_MIN_SECONDS, _PAUSE_SPREAD_SECONDS = 0.005, 0.020
-_PATIENT_SECONDS = 0.4
-_PATIENT_SPREAD_SECONDS = 0.003
+# J25: 5 to 25 ms, by chance. Who has just come pauses longer than who has waited: among a dozen
+# waiters with equal chances, one of a hundred would wait in vain for two seconds.
+_PAUSE_MIN_SECONDS = 0.005
+_FRESH_SECONDS, _FRESH_SPREAD_SECONDS = 0.012, 0.008  # on top of it, at first
+_PATIENT_SECONDS = 1.2  # after that long nothing is on top any more
+_SPREAD_SECONDS = 0.001  # so that two who came together do not stay together
 
 
 class LockUnsupportedError(OSError):
@@ -111,10 +112,13 @@ class Patience:
         left = self._end - now
         if left <= 0:
             return False
-        has_waited = now - self._begun >= _PATIENT_SECONDS
-        spread = _PATIENT_SPREAD_SECONDS if has_waited else _PAUSE_SPREAD_SECONDS
+        freshness = max(0.0, 1 - (now - self._begun) / _PATIENT_SECONDS)
         chance = int.from_bytes(os.urandom(2), "big") / 0xFFFF
-        time.sleep(min(left, _PAUSE_MIN_SECONDS + chance * spread))
+        spread = freshness * _FRESH_SPREAD_SECONDS
+        pause = (
+            _PAUSE_MIN_SECONDS + freshness * _FRESH_SECONDS + chance * max(spread, _SPREAD_SECONDS)
+        )
+        time.sleep(min(left, pause))
         return True
 
 
