@@ -195,6 +195,8 @@ def test_artifacts_are_linked_in_the_section_the_card_and_the_row(
     [
         ("../x.md", "PATH_INVALID"), ("/etc/passwd", "PATH_INVALID"), ("a\\b", "PATH_INVALID"),
         ("gone.md", "TARGET_MISSING"), ("no/where.md", "TARGET_MISSING"),
+        ("x" * 300, "TARGET_MISSING"), (f"{'x' * 300}/y.md", "TARGET_MISSING"),
+        ("folder/x.md/y.md", "REPARSE_REJECTED"),
         ("folder", "TARGET_INVALID"), ("fifo", "TARGET_INVALID"),
         ("link.md", "REPARSE_REJECTED"), ("linked/x.md", "REPARSE_REJECTED"),
     ],
@@ -231,6 +233,16 @@ def test_links_of_free_text_are_remarked_and_written(base: Path, writer: Writer)
     assert found["warnings"] == [
         {"code": "link-target-missing", "line": 1}, {"code": "link-not-relative", "line": 2},
     ]  # fmt: skip
+
+
+@pytest.mark.requirement("J66")
+@pytest.mark.parametrize(
+    "href",
+    ["a%00b", "%ff", "x" * 300, "../" * 40 + "x", "<a b>", "a\\b", "%2e%2e/%2e%2e/x", "?", "#"],
+)
+def test_no_link_of_free_text_can_break_a_write(writer: Writer, href: str) -> None:
+    found = writer.write(f"see [it]({href})", title=href[:20])
+    assert set(codes(found)) <= {"link-target-missing", "link-not-relative"}
 
 
 @pytest.mark.requirement("J40", "J32")

@@ -7,7 +7,7 @@ Rule 2: links in free text are somebody's words: what is wrong with them is only
 from collections.abc import Iterable, Mapping
 
 from amux.core import canonical
-from amux.disk import regular
+from amux.disk import commit, regular
 from amux.disk.ground import BlockedError, Ground
 from amux.errors import AmuxError
 from amux.journal import link, trouble
@@ -35,23 +35,31 @@ def links(given: object, argument: str) -> tuple[Link, ...]:
 def require_targets(ground: Ground | None, found: Iterable[Link], argument: str) -> None:
     """Require that each link points to a regular file of the active root."""
     for one in found:
-        place, _, name = one.target.rpartition("/")
-        try:
-            folder = ground.open_folder(place) if ground else None
-        except BlockedError as error:
-            raise _unfit("REPARSE_REJECTED", "the way to a target is a link", argument) from error
-        except OSError as error:
-            raise trouble.of(error, one.target) from error
-        if folder is None:
+        kind = _kind(ground, one.target, argument)
+        if kind is None:
             raise _unfit("TARGET_MISSING", "the target of a link is not there", argument)
+        if kind == "link":
+            raise _unfit("REPARSE_REJECTED", "the target of a link is a link itself", argument)
+        if kind != "file":
+            raise _unfit("TARGET_INVALID", "the target of a link is no regular file", argument)
+
+
+def _kind(ground: Ground | None, target: str, argument: str) -> str | None:
+    """Tell what stands at a target; None for nothing."""
+    place, _, name = target.rpartition("/")
+    try:
+        folder = ground.open_folder(place) if ground else None
+        if folder is None:
+            return None
         with folder:
             seen = folder.look(name)
-        if seen is None:
-            raise _unfit("TARGET_MISSING", "the target of a link is not there", argument)
-        if seen.kind == "link":
-            raise _unfit("REPARSE_REJECTED", "the target of a link is a link itself", argument)
-        if seen.kind != "file":
-            raise _unfit("TARGET_INVALID", "the target of a link is no regular file", argument)
+    except BlockedError as error:
+        raise _unfit("REPARSE_REJECTED", "the way to a target is a link", argument) from error
+    except OSError as error:
+        if commit.name_of(error) == "ENAMETOOLONG":  # no such name can be there
+            return None
+        raise trouble.of(error, target) from error
+    return seen.kind if seen else None
 
 
 def digest(ground: Ground, target: str) -> str:
@@ -88,7 +96,7 @@ def _is_there(ground: Ground | None, target: str) -> bool:
             return False
         with folder:
             return not name or folder.look(name) is not None
-    except OSError:
+    except (OSError, ValueError):  # a name that no file system takes, such as one with U+0000
         return False
 
 
