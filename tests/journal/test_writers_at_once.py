@@ -262,6 +262,7 @@ def test_twelve_servers_read_and_write_and_are_refused_nothing_but_a_lock(
         assert sorted(reads)[int(len(reads) * 0.99)] <= 0.2
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.requirement("JP8", "J59")
 def test_an_index_stays_small_however_much_is_written(tmp_path: Path) -> None:
     """JP8_WRITES=10000 is the whole run."""
