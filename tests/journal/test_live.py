@@ -135,7 +135,11 @@ def test_who_comes_to_life_buries_the_dead_and_only_them(held: Held, place: Plac
     one.hold(state, "r", "b" * 64, "t")
     dead = file(place).with_name("c" * 64)
     dead.touch()
+    file(place).with_name("d" * 64).mkdir()  # odd, and nobody's business here
+    file(place).with_name("notes").touch()
     other.hold(state, "r", SESSION, "t")
     assert not dead.exists()
     assert state.is_live("b" * 64)
-    assert sorted(path.name for path in dead.parent.iterdir()) == [SESSION, "b" * 64]
+    assert sorted(path.name for path in dead.parent.iterdir()) == [
+        SESSION, "b" * 64, "d" * 64, "notes",
+    ]  # fmt: skip

@@ -265,20 +265,19 @@ def _git(*words: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("T69", "T70", "T71", "TA44", "TA45")
-def test_two_children_in_worktrees_of_their_own_hand_in_and_change_no_memory(
+def test_children_in_worktrees_of_their_own_hand_in_and_change_no_memory(
     tmp_path: Path,
 ) -> None:
     base, home = tmp_path / "billing", tmp_path / "home"
     _git("init", "-q", str(base))
     _git("-C", str(base), "commit", "-q", "--allow-empty", "-m", "x")
-    for name in "ab":
+    for name in "abc":
         _git("-C", str(base), "worktree", "add", "-q", str(tmp_path / f"wt-{name}"))
     with Mcp(base, home=home, AMUX_SESSION="root") as root:
         task = admit(root)
         task.confirm()
-        items = [item(base, "a"), item(base, "b", isolationRoot=str(tmp_path / "wt-b"))]
-        planned = plan(task, *items)
-        a, b = leases(planned)
+        planned = plan(task, *(item(base, name) for name in "abc"))
+        a, b, c = leases(planned)
         memory = memory_of(base)
         # The first child is an agent with a server of its own, the second works by commands.
         with Mcp(
@@ -295,23 +294,37 @@ def test_two_children_in_worktrees_of_their_own_hand_in_and_change_no_memory(
             other = evidence(a, hostChildId="somebody else")
             beside = first.call("memory_child_submit", evidence=other)
             assert beside["leaseState"] == "accepted"
-        second = Cli(
-            tmp_path / "wt-b", home=home, AMUX_SESSION="child-b",
-            AMUX_CHILD_LEASE=f"{b['leaseId']}@{b['activeRoot']}",
+        second, third = (
+            Cli(
+                tmp_path / f"wt-{lease['workItemId']}", home=home, AMUX_SESSION="child",
+                AMUX_CHILD_LEASE=f"{lease['leaseId']}@{lease['activeRoot']}",
+            )
+            for lease in (b, c)
         )  # fmt: skip
         outside = evidence(b, actualChangedRealpaths=[str(base / "main.py")])
         found = second.call("memory_child_submit", evidence=outside)
         assert found["validation"]["reasons"] == ["changed-realpath-outside-lease"]  # type: ignore[index]
+        forged = evidence(b, patchDigest="cd" * 32, evidenceDigest=evidence(b)["evidenceDigest"])
+        found = second.call("memory_child_submit", evidence=forged)
+        assert found["validation"]["reasons"] == ["child-evidence-digest-invalid"]  # type: ignore[index]
         assert second.refused("memory_child_submit", lease=a["leaseId"], evidence={}).both == (
             FORBIDDEN
         )
+        root.call(
+            "memory_child_plan", op="cancel", owner=task.owner, workItemIds=["c"],
+            planDigest=digest_of(planned), **task.named,
+        )  # fmt: skip
+        found = third.call("memory_child_submit", evidence=evidence(c))
+        assert found["leaseState"] == "cancelled"
         assert memory_of(base) == memory
         receipt = root.call(
             "memory_child_plan", op="integrate", owner=task.owner,
             planDigest=digest_of(planned), **task.named,
         )  # fmt: skip
         assert receipt["patchOrder"] == ["a"]
-        assert [one["workItemId"] for one in receipt["serialTakeover"]] == ["b"]  # type: ignore[union-attr]
+        takeover = receipt["serialTakeover"]
+        assert isinstance(takeover, list)
+        assert [one["workItemId"] for one in takeover] == ["b", "c"]
         assert task.begin("src/a/main.py")["phase"] == "dispatched"
 
 

@@ -6,15 +6,18 @@ Rule 3: a live file is locked together with others by who lives, and alone by wh
         anybody does; nothing but the lock is evidence.
 """
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
 from amux.disk import commit, flock, regular
 from amux.disk.flock import Flock, Patience
 from amux.disk.ground import Ground
+from amux.errors import AmuxError
 from amux.journal import trouble
 from amux.journal.root import STATE, Held
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 LIVE = "live"
 LIVE_WAIT_MS = 2_000  # somebody who asks whether we live holds the lock for a moment
 
@@ -138,10 +141,14 @@ class RuntimeState:
         return True
 
     def bury_others(self, session_digest: str) -> None:
-        """Remove the live files of sessions that no process holds. Under the lock."""
+        """Remove the live files of sessions that no process holds. Under the lock.
+
+        What is odd there is left to the call that needs it.
+        """
         for name in self.names(LIVE):
-            if name != session_digest:
-                self.bury(name)
+            if name != session_digest and _DIGEST.fullmatch(name):
+                with suppress(AmuxError):
+                    self.bury(name)
 
     def _put(self, path: str, data: bytes, *, is_new: bool, before: Callable[[], None]) -> bool:
         held = self._writer()
