@@ -1,6 +1,7 @@
 """Finding tasks by what people call them, and what an answer tells of the one that was found."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,17 @@ def test_a_hand_made_task_stands_where_its_notes_say(base: Path, line: str, outc
         following = found["nextCall"]
         assert isinstance(following, dict)
         assert following["arguments"] == {"operation": "adopt", "task": "requirements/导出总额"}
+
+
+@pytest.mark.requirement("T39")
+def test_directories_of_any_name_are_told_and_break_no_answer(base: Path) -> None:
+    for name in (b"\xff\xfe", "a\u202eb".encode(), b"line\nbreak", "\U0001f600".encode()):
+        os.makedirs(os.fsencode(base) + b"/.devcodex/bugs/" + name)
+    face = agent(base)
+    listed = face.call("memory_task_list")
+    assert listed["totalMatched"] == 4
+    assert face.call("memory_task_resolve", name="\ufffd\ufffd")["outcome"] == "resolved-active"
+    assert face.call("memory_task_resolve", name="nobody")["outcome"] == "not-found"
 
 
 @pytest.mark.requirement("T44", "J9")

@@ -133,6 +133,8 @@ def _candidate(
     ground: Ground, project: str, kind: str, segment: str, states: States
 ) -> tuple[Candidate, int]:
     path = f"{kind}/{segment}"
+    # A name of other bytes than UTF-8 can be looked into, but not told as it is.
+    segment = segment.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     read: Identity | FirstIdentity | _Claimed | None = None
     size, problem = 0, None
     try:
