@@ -415,7 +415,7 @@ def memory_disk() -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.requirement("JP9", "J61", "J3", "J60")
+@pytest.mark.requirement("JP9", "J61", "J3", "J60", "J63")
 @settings(
     max_examples=EXAMPLES,
     # An example takes a third of a second: shrinking one would take minutes.
@@ -458,7 +458,10 @@ def compare(
     for number, edit in enumerate(edits):
         if number == len(edits) - 1 and (base / INDEXES).exists():
             shutil.copytree(base / INDEXES, stale)
+        was = {path: (base / path).read_bytes() for path in (SUMMARY, DAY)}
         do(base, writer, edit, number, sections)
+        for path, old in was.items():
+            assert edit[0].startswith("outside") or only_added(old, (base / path).read_bytes())
     reader = Reader(base)
     text = canonical_bytes(base)
     with changes(base) as seen:
@@ -484,6 +487,25 @@ def compare(
     left = canonical_bytes(base)
     for name, data in text.items():
         assert left[name] == data
+
+
+def shared(one: bytes, other: bytes) -> int:
+    """Count the bytes that two begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def only_added(old: bytes, new: bytes) -> bool:
+    """Tell whether new bytes are the old ones with something put in at one place.
+
+    An unterminated last line may have been closed.
+    """
+    for before in (old, old + b"\n", old + b"\r\n"):
+        front = shared(before, new)
+        back = shared(before[front:][::-1], new[front:][::-1])
+        if front + back == len(before):
+            return True
+    return False
 
 
 def do(
