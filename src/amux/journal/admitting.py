@@ -197,7 +197,10 @@ def _step(call: Call, understood: Understood, loaded: Loaded, recovery: Recovery
     ask, state = understood.ask, loaded.state
     assert state is not None
     facts = call.facts(state, path=ask.task_root_relative)
-    present = _present(call, ask)
+    try:
+        present = _present(call, ask)
+    except AmuxError as error:
+        raise _failed(call, loaded, ask, facts, error) from error
     decision = admission.step(state, ask, present, facts, call.errand.now, recovery)
     if decision.result is not None:
         if decision.state != state:
@@ -206,13 +209,20 @@ def _step(call: Call, understood: Understood, loaded: Loaded, recovery: Recovery
     try:
         _run_effects(call, understood, decision)
     except AmuxError as error:
-        reason = str(error.details.get("reason", error.code))
-        failed = admission.failed(state, reason, facts, ask, call.errand.now)
-        with suppress(AmuxError):
-            if failed != state:
-                call.commit(loaded, failed)
-        raise _stopped(error, state) from error
+        raise _failed(call, loaded, ask, facts, error) from error
     return call.commit(loaded, decision.state)
+
+
+def _failed(call: Call, loaded: Loaded, ask: Ask, facts: Facts, error: AmuxError) -> AmuxError:
+    """Note that a step failed, if the disk lets us, and give its refusal with what stands."""
+    state = loaded.state
+    assert state is not None
+    reason = str(error.details.get("reason", error.code))
+    failed = admission.failed(state, reason, facts, ask, call.errand.now)
+    with suppress(AmuxError):
+        if failed != state:
+            call.commit(loaded, failed)
+    return _stopped(error, state)
 
 
 def _run_effects(call: Call, understood: Understood, decision: Accepted[TaskState, T]) -> None:

@@ -78,7 +78,7 @@ def there(call: Call, request: Request) -> There:
                 fill=["instruction"],
             ),
         )
-    if request.display_name is not None and found is not None:
+    if found is not None:
         _require_same(request, found)
     return There(path=path, found=found)
 
@@ -276,7 +276,8 @@ def _is_of(call: Call, path: str, task_id: str) -> bool:
 
 
 def _require_same(request: Request, found: Identity | FirstIdentity) -> None:
-    if name_key(request.display_name or "") != name_key(found.display_name):
+    name = request.display_name
+    if name is not None and name_key(name) != name_key(found.display_name):
         raise _mismatch("displayName")
     if request.aliases is not None and tuple(request.aliases) != found.aliases:
         raise _mismatch("aliases")

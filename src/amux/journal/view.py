@@ -104,11 +104,10 @@ def render(data: bytes, view: View) -> bytes:
         closed = insertion.close(data)
         return insertion.insert(closed, len(closed), f"## {HEADING}\n\n{text}").data
     start, end = block.table
-    at = sum(len(line) for line in lines[:start])
-    rest = sum(len(line) for line in lines[:end])
     if start == end:
         closed = insertion.close(data)
-        return insertion.insert(closed, min(at, len(closed)), text).data
+        return insertion.insert(closed, _length(_raw(closed)[:start]), text).data
+    at, rest = _length(lines[:start]), _length(lines[:end])
     newline = insertion.newline_of(data)
     made = text.encode("utf-8").replace(b"\n", newline)
     return data[:at] + made + data[rest:]
@@ -258,6 +257,10 @@ def _table(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
     while last < end and lines[last].startswith("|"):
         last += 1
     return (first, last)
+
+
+def _length(lines: Sequence[bytes]) -> int:
+    return sum(len(line) for line in lines)
 
 
 def _raw(data: bytes) -> list[bytes]:
