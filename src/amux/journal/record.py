@@ -21,6 +21,12 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")  # a key becomes the name of a file
 
 
+MAX_KNOWN = 64
+# Records that were made or read, by the digest of their files: a process reads the same few anew
+# for each call, and the same bytes say the same.
+_KNOWN: "dict[str, Record]" = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One record: what it says, and its place in the chain of its predecessors."""
@@ -46,7 +52,9 @@ class Record:
 
     def successor(self, body: Mapping[str, object]) -> "Record":
         """Make the record that replaces this one."""
-        return _made(self.kind, self.key, self.seq + 1, self.digest, body)
+        made = _made(self.kind, self.key, self.seq + 1, self.digest, body)
+        _remember(made)
+        return made
 
     def corrupt(self, problem: str) -> AmuxError:
         """Make the refusal of what it says."""
@@ -94,6 +102,21 @@ def file_name(kind: str, key: str) -> str:
 
 def parse(data: bytes, kind: str, key: str) -> Record:
     """Read a record back, or refuse it as corrupt by the name of its file."""
+    known = _KNOWN.get(canonical.digest(data))
+    if known is not None and (known.kind, known.key) == (kind, key):
+        return known
+    found = _parsed(data, kind, key)
+    _remember(found)
+    return found
+
+
+def _remember(found: Record) -> None:
+    if len(_KNOWN) >= MAX_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[canonical.digest(found.data)] = found
+
+
+def _parsed(data: bytes, kind: str, key: str) -> Record:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -75,13 +75,13 @@ def _operation(errand: Errand, call: Call) -> Result:
         command = Settle(owner=owner, request_digest=digest)
     taken = _taken(settling.decide(loaded.state, command, facts, errand.now))
     after = _committed(errand, call, loaded, taken)
-    made = taken.result
+    made, present = taken.result, _write_context(call, after, facts)
     return {
         **shape.encode(made.operation),
         "settledOperation": None if made.settled is None else shape.encode(made.settled),
         "replayed": made.is_replayed,
-        "writeContext": _write_context(call, after, facts),
-        "mutationAuthority": not context.missing(after, facts),
+        "writeContext": present,
+        "mutationAuthority": present["mutationAuthority"],
         "nextCall": facts.call("memory_task_operation", op="settle", owner=owner)
         if after.operation is not None
         else facts.call("memory_task_operation", op="begin", owner=owner, fill=["targets"]),
