@@ -528,8 +528,24 @@ def test_two_calls_at_once_make_one_task(place: Place) -> None:
 
 
 @pytest.mark.requirement("J11")
-def test_a_secret_is_written_into_no_overview(place: Place) -> None:
+def test_a_secret_is_written_into_no_file_of_a_task(place: Place) -> None:
     agent = Agent(place.base)
-    code, reason = agent.refused_to("admit", overview=f"the token is ghp_{'aB3dE5fG7h' * 4}")
-    assert (code, reason) == ("secret_detected", "MEMORY_SECRET_SUSPECTED")
+    secret = f"the token is ghp_{'aB3dE5fG7h' * 4}"[:53]
+    for name in ("overview", "displayName", "routeKey"):
+        code, reason = agent.refused_to("admit", **{name: secret})
+        assert (code, reason) == ("secret_detected", "MEMORY_SECRET_SUSPECTED"), name
+    refused = agent.refused(
+        "memory_ingress_register", instruction="x", taskKind="bugs", routeKey=secret
+    )
+    assert refused.reason == "MEMORY_SECRET_SUSPECTED"
     assert not os.path.lexists(place.root)
+    agent.admit()
+    assert agent.refused_to("confirm", "CP1", OVERVIEW, sha(TEXT), sourceMessage=secret)[1] == (
+        "MEMORY_SECRET_SUSPECTED"
+    )
+
+
+@pytest.mark.requirement("J11")
+def test_what_only_looks_like_a_secret_is_remarked(place: Place) -> None:
+    found = Agent(place.base).admit(overview="set it\npassword=hunter22xyz\n")
+    assert {"code": "secret-like", "line": 2} in found["warnings"]  # type: ignore[operator]

@@ -287,6 +287,7 @@ def test_what_is_kept_of_the_past_is_bounded(story: Story) -> None:
     assert state.checkpoints.epoch == 80
     assert len(state.checkpoints.history) == checkpoint.MAX_EPOCHS
     assert len(state.transitions) == task.MAX_TRANSITIONS
+    assert len(canonical.encode(task.encode(state))) < 32 * 1024
     assert state.transitions[-1].seq == state.state_sequence
 
 

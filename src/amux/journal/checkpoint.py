@@ -16,6 +16,7 @@ from amux.journal.machine import Accepted, Refused
 PHASES = ("CP1", "CP2", "CP3")
 UNSTARTED, WAITING, CONFIRMED, EXEMPT = "unstarted", "waiting", "confirmed", "exempt"
 MAX_EPOCHS = 8  # kept, the present one not counted (T9)
+MAX_VERSIONS = 32  # of a slot that are remembered: a record stays small (TP5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,7 @@ def _put(before: Checkpoints, answer: Answer, status: str) -> Checkpoints:
             agent=answer.agent,
             epoch=epoch,
         ),
-        versions=(*old.versions, answer.artifact_version),
+        versions=(*old.versions, answer.artifact_version)[-MAX_VERSIONS:],
     )
     later = [
         Slot(phase=phase, status=WAITING if index == 0 else UNSTARTED)
@@ -183,14 +184,19 @@ def _put(before: Checkpoints, answer: Answer, status: str) -> Checkpoints:
     ]
     history = before.history
     if is_new_epoch:
-        history = (*history, Epoch(epoch=before.epoch, slots=before.slots))[-MAX_EPOCHS:]
+        history = _with_epoch(before)
     return Checkpoints(epoch=epoch, slots=(*before.slots[:at], made, *later), history=history)
 
 
 def reopened(before: Checkpoints) -> Checkpoints:
     """Give the slots of a task that is reopened: a new epoch, nothing confirmed (T32)."""
-    history = (*before.history, Epoch(epoch=before.epoch, slots=before.slots))[-MAX_EPOCHS:]
-    return replace(start(before.epoch + 1), history=history)
+    return replace(start(before.epoch + 1), history=_with_epoch(before))
+
+
+def _with_epoch(before: Checkpoints) -> tuple[Epoch, ...]:
+    """Give the history with the present epoch; what versions there were is of no more use."""
+    slots = tuple(replace(slot, versions=()) for slot in before.slots)
+    return (*before.history, Epoch(epoch=before.epoch, slots=slots))[-MAX_EPOCHS:]
 
 
 def _is_ready(before: Checkpoints, phase: str, observed: Mapping[str, str]) -> bool:

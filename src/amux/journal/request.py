@@ -13,7 +13,11 @@ from amux.journal.identity import MAX_NAME_CHARS
 from amux.journal.machine import Refused
 from amux.journal.namekey import name_key
 from amux.journal.refusals import refuse
+from amux.journal.remark import Remark
 from amux.journal.workspace import WORKSPACE_SCOPE
+
+# What becomes text of the task, in its files (J11).
+_WRITTEN = ("overview", "productSource", "displayName", "aliases", "routeKey")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ class Request:
     locale: str | None
     acquires_owner: bool
     digest: str
+    remarks: tuple[Remark, ...] = ()
+    """What of its text looks like a secret, and may be none."""
 
     @property
     def is_admit(self) -> bool:
@@ -69,13 +75,7 @@ def parse(errand: Errand) -> Request:
     variant = errand.text("entryVariant")
     if kind is not None and operation == "admit":
         _raise(asking.variant(operation, kind, variant))
-    secretscan.scan(
-        {
-            key: found[key]
-            for key in ("overview", "productSource", "displayName", "aliases")
-            if key in found
-        }
-    )
+    remarks = secretscan.scan({key: found[key] for key in _WRITTEN if key in found})
     overview, product = _text(errand, "overview"), _text(errand, "productSource")
     return Request(
         operation=operation,
@@ -93,6 +93,7 @@ def parse(errand: Errand) -> Request:
         event=errand.text("sourceEventId"),
         locale=_locale(errand),
         acquires_owner=bool(found.get("acquireOwner", True)),
+        remarks=tuple(remarks),
         digest=canonical.digest(
             {
                 "operation": operation,

@@ -4,7 +4,7 @@ Rule 1: each is one authority call: judged under the lock, committed, read back,
 Rule 2: a repeat is answered from the record, and writes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from amux.core import canonical
 from amux.journal import (
@@ -22,6 +22,7 @@ from amux.journal import (
     owning,
     readplan,
     receipts,
+    remark,
     secretscan,
     shape,
 )
@@ -50,6 +51,7 @@ def request_digest(errand: Errand) -> str:
 
 def register(errand: Errand) -> Result:
     """Note what a person asked for, before it is admitted (T14 to T16)."""
+    secretscan.scan({"routeKey": errand.arguments["routeKey"]})  # it will stand in `sessions.md`
     return authority.run(errand, lambda call: _register(call))
 
 
@@ -59,6 +61,7 @@ def admit(errand: Errand) -> Result:
     result, routed = authority.run(
         errand, lambda call: _admitted(call, admitting.admit(call, request))
     )
+    result = _with_warnings(result, remark.as_json(request.remarks))
     if routed is None:
         return result
     done = binding.bind(
@@ -68,9 +71,7 @@ def admit(errand: Errand) -> Result:
         route_revision=routed.project_lease.route_revision,
         is_admission=request.operation != "bind",
     )
-    warnings = result["warnings"]
-    assert isinstance(warnings, list)
-    return {**result, "routeBinding": done.outcome, "warnings": [*warnings, *done.warnings]}
+    return _with_warnings({**result, "routeBinding": done.outcome}, done.warnings)
 
 
 def own(errand: Errand) -> Result:
@@ -80,8 +81,9 @@ def own(errand: Errand) -> Result:
 
 def confirm(errand: Errand) -> Result:
     """Take a person's yes to one artifact (T45 to T48)."""
-    secretscan.scan({"sourceMessage": errand.arguments["sourceMessage"]})
-    return authority.run(errand, lambda call: _confirm(call))
+    remarks = secretscan.scan({"sourceMessage": errand.arguments["sourceMessage"]})
+    result = authority.run(errand, lambda call: _confirm(call))
+    return _with_warnings(result, remark.as_json(remarks))
 
 
 def _register(call: Call) -> Result:
@@ -348,6 +350,12 @@ def _short_name(call: Call, display_name: str, state: TaskState) -> str:
     ):
         return state.task_id
     return display_name
+
+
+def _with_warnings(result: Result, more: Iterable[Mapping[str, object]]) -> Result:
+    found = result["warnings"]
+    assert isinstance(found, list)
+    return {**result, "warnings": [*found, *more]}
 
 
 def _known(loaded: Loaded) -> TaskState:
