@@ -252,9 +252,13 @@ class World:
         if there is None:
             return Refused(reason="TASK_IDENTITY_INVALID", message="")
 
+        def ref(one: str) -> str:
+            asked = _asked(words, "bugs", variant, there.display_name, lambda _: one)
+            return ingress.ref_of(ingress.key_of(asked, self.standing(who)))
+
         def event(digest: str) -> str:
             return ingress.numbered_event(
-                digest, lambda one: self._verdict(who, one, words, there, variant)
+                digest, lambda one: ref(one) in self.uses, lambda one: self._stands(who, ref(one))
             )
 
         made = self._hear(who, words, "bugs", variant, there.display_name, event)
@@ -409,22 +413,17 @@ class World:
         self.known[who.digest] = found.state.session
         return found.state.ingress
 
-    def _verdict(self, who: Someone, event: str, words: str, there: Identity, variant: str) -> str:
-        asked = _asked(words, "bugs", variant, there.display_name, lambda _: event)
-        ref = ingress.ref_of(ingress.key_of(asked, self.standing(who)))
-        use = self.uses.get(ref)
-        if use is None:
-            return "free"
-        state = self.states.get(use.task_id)
+    def _stands(self, who: Someone, ref: str) -> bool:
+        state = self.states.get(self.uses[ref].task_id)
         if (
             state is None
             or state.is_foreign(self.standing(who))
             or state.admission.ingress_ref != ref
         ):
-            return "spent"
+            return False
         owner = state.owner
         is_own = owner is not None and owner.is_active and owner.session_digest == who.digest
-        return "mine" if is_own or not state.admission.is_finalized else "spent"
+        return is_own or not state.admission.is_finalized
 
     def _present(self, ask: Ask) -> Mapping[str, str]:
         return {

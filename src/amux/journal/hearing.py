@@ -5,7 +5,7 @@ Rule 2: the same words go on with what they started while that stands, and else 
 """
 
 from contextlib import suppress
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from amux.errors import Corrupt
 from amux.journal import asking, ingress, shape
@@ -60,24 +60,27 @@ def _asked(call: Call, request: Request, instruction: str, place: There | None) 
     if request.event is not None or place is None:
         return with_event(request.event or ingress.default_event(digest))
 
-    def verdict(event: str) -> Literal["free", "mine", "spent"]:
-        ref = ingress.ref_of(ingress.key_of(with_event(event), call.standing))
-        return _verdict(call, ref)
+    def ref(event: str) -> str:
+        return ingress.ref_of(ingress.key_of(with_event(event), call.standing))
 
-    return with_event(ingress.numbered_event(digest, verdict))
+    used = set(call.ledger.keys("use"))
+    event = ingress.numbered_event(
+        digest, lambda event: ref(event) in used, lambda event: _stands(call, ref(event))
+    )
+    return with_event(event)
 
 
-def _verdict(call: Call, ref: str) -> Literal["free", "mine", "spent"]:
+def _stands(call: Call, ref: str) -> bool:
     """Tell whether the words of an ingress still stand for what they started (T15)."""
     found = call.ledger.read("use", ref)
     if found is None:
-        return "free"
+        return False
     state = call.load(_decoded(Use, found.body, "use").task_id).state
     if state is None or state.is_foreign(call.standing) or state.admission.ingress_ref != ref:
-        return "spent"
+        return False
     owner = state.owner
     is_own = owner is not None and owner.is_active and owner.session_digest == call.standing.session
-    return "mine" if is_own or not state.admission.is_finalized else "spent"
+    return is_own or not state.admission.is_finalized
 
 
 def read(call: Call, ref: str) -> Ingress | None:

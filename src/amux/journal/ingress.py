@@ -10,7 +10,7 @@ Rule 3: an ingress starts one admission, once, within its day; what it has start
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from amux.core import canonical
 from amux.journal import projectlease, shape
@@ -300,18 +300,18 @@ def choose(
 
 
 def numbered_event(
-    digest: str, verdict: Callable[[str], Literal["free", "mine", "spent"]], *, limit: int = 10_000
+    digest: str, is_used: Callable[[str], bool], stands: Callable[[str], bool]
 ) -> str:
-    """Give the first `<digest>.n` that is unused, or whose admission still stands (T15).
+    """Give the first `<digest>.n` that is unused, or the last that was, while it stands (T15).
 
-    `verdict` tells of an event whether its ingress is unused, is the task's present admission, or
-    was spent on one that is over.
+    `stands` tells whether what an event has started is its task's present admission, with the
+    owner that it made: only the last that was used can be that.
     """
-    for number in range(1, limit + 1):
-        event = default_event(digest, number)
-        if verdict(event) != "spent":
-            return event
-    return default_event(digest, limit)
+    number = 1
+    while is_used(default_event(digest, number)):
+        number += 1
+    last = default_event(digest, number - 1)
+    return last if number > 1 and stands(last) else default_event(digest, number)
 
 
 def renewed(before: Session | None, standing: Standing) -> Session:
