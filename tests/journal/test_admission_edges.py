@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from amux.disk import atomic
+from amux.journal import identity
 from tests.crash.test_tasks_killed import kill_in
 from tests.support.task_agents import (
     NAME,
@@ -196,11 +197,94 @@ def test_bind_takes_tasks_and_adopt_takes_directories(place: Place) -> None:
 
 @pytest.mark.requirement("T22")
 def test_a_directory_that_is_taken_twice_takes_no_task(place: Place) -> None:
-    probe = Place(place.base.parent / "probe")
-    task_id = str(Agent(probe.base).admit()["taskId"])
-    (place.root / ROOT).mkdir(parents=True)
+    agent = Agent(place.base)
+    made = agent.call("memory_ingress_register", instruction="fix", taskKind="bugs", routeKey="x")
+    task_id = identity.task_id_of(str(made["ingressKey"]))
+    for name in (NAME.upper(), f"{NAME}--{task_id[:8]}"):
+        (place.root / "bugs" / name).mkdir(parents=True)
+    before = place.bytes()
+    refused = agent.refused(
+        "memory_task_admit_v2", displayName=NAME, overview=TEXT, ingressRef=made["ingressRef"]
+    )
+    assert refused.both == ("revision_conflict", "TASK_DIRECTORY_COLLISION")
+    assert place.bytes() == before
+
+
+@pytest.mark.requirement("T25", "T29", "T31")
+def test_a_change_of_a_requirement_has_an_overview_of_its_own(place: Place) -> None:
+    agent = Agent(place.base)
+    agent.admit(taskKind="requirements", displayName="R")
+    assert agent.refused_to("bind", "change it", task="R", entryVariant="change") == (
+        "invalid_argument", "TASK_ADMISSION_OVERVIEW_INVALID",
+    )  # fmt: skip
+    found = agent.bind("change it", task="R", entryVariant="change", overview="more\n")
+    assert found["overview"] == {"path": "00-需求变更概况.md", "sha256": sha("more\n")}
+    assert (place.root / "requirements/R/00-需求概况.md").read_text() == TEXT
+    assert agent.bind("go on", task="R")["overview"] == {
+        "path": "00-需求概况.md", "sha256": sha(TEXT),
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("T24")
+def test_a_task_of_another_project_is_bound_nowhere_else(place: Place) -> None:
+    agent = Agent(place.base)
+    agent.admit()
+    layout = place.root / "layout.json"
+    layout.write_text(layout.read_text().replace("billing", "other"))
+    assert Agent(place.base, "sess-2").refused_to("bind") == (
+        "admission_drift", "TASK_IDENTITY_BINDING_MISMATCH",
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("T51", "T52")
+def test_a_reference_in_other_hands_renews_nothing(place: Place) -> None:
+    agent, thief = Agent(place.base), Agent(place.base, "sess-2")
+    agent.admit()
+    thief.owner = agent.owner
+    for operation in ("renew", "release"):
+        refused = thief.refusal("own", operation)
+        assert refused.both == ("permission_denied", "TASK_WRITE_OWNER_SESSION_MISMATCH")
+    assert agent.own("renew")["status"] == "active"
+
+
+@pytest.mark.requirement("T48")
+def test_a_status_line_that_a_person_wrote_stays(place: Place) -> None:
+    agent = Agent(place.base)
+    agent.admit()
+    text = place.sessions.read_text().replace("🔄 active", "🔄 nearly there")
+    place.sessions.write_text(text)
+    agent.confirm("CP1", OVERVIEW, sha(TEXT))
+    (place.task / "reports").mkdir()
+    for name in ("ecr.md", "done.md", "reports/r.md"):
+        (place.task / name).write_text(name)
+    evidence = {"ecr": "ecr.md", "completion": "done.md", "report": "reports/r.md"}
+    found = agent.call(
+        "memory_task_terminal_v1", task=NAME, owner=agent.owner,
+        evidence={role: f"{ROOT}/{path}" for role, path in evidence.items()},
+    )  # fmt: skip
+    assert "status-line-drift" in codes(found)
+    assert "🔄 nearly there" in place.sessions.read_text()
+
+
+@pytest.mark.requirement("J69")
+def test_a_card_says_where_the_task_stands(place: Place) -> None:
     agent = Agent(place.base)
     found = agent.admit()
-    assert str(found["taskRootRelative"]).startswith(f"{ROOT}--")
-    assert task_id != found["taskId"]  # of another root, by the same words
-    assert "overview-ignored" not in codes(found)
+    agent.call(
+        "memory_session_write", title="work", content="half done", task=NAME,
+        handoff={"next-action": "go on", "task": NAME},
+    )  # fmt: skip
+    day = next((place.root / ".memory/clients/codex/tasks").iterdir()).read_text()
+    assert f"- **task**：{found['taskId']}" in day
+    state = next(line for line in day.splitlines() if line.startswith("- **state**"))
+    assert '"writerGeneration":1' in state
+
+
+@pytest.mark.requirement("T20")
+def test_a_task_is_named_by_its_id_too(place: Place) -> None:
+    agent = Agent(place.base)
+    task_id = str(agent.admit()["taskId"])
+    assert agent.own("renew", task=task_id)["status"] == "active"
+    assert agent.bind("go on", task=task_id)["transition"] == "rebind"
+    absent = "00000000-0000-8000-8000-000000000000"
+    assert agent.refused_to("own", "renew", task=absent) == ("not_found", "TASK_NOT_FOUND")

@@ -136,7 +136,7 @@ def known(
         files.append(PlannedFile(path=overview, phase=OVERVIEW, data=None))
     elif request.overview is not None:
         files.append(PlannedFile(path=overview, phase=OVERVIEW, data=request.overview))
-    elif not is_settled:
+    elif not is_settled or ingress.entry_variant == "change":  # a change is told in words
         raise _no_overview()
     sessions = f"{path}/.memory/{NAME}"
     written = taskfiles.read(ground, sessions)
