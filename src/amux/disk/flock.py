@@ -27,6 +27,12 @@ _PATIENT_SECONDS = 1.2  # after that long nothing is on top any more
 _SPREAD_SECONDS = 0.001  # so that two who came together do not stay together
 
 
+# Who has just had the lock finds it free before any waiter looks again, call after call. So where
+# this process has lately had to wait itself, it lets the others look first.
+_LATELY_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 0.025
+
+
 class LockUnsupportedError(OSError):
     """The file system knows no flock that excludes."""
 
@@ -95,6 +101,32 @@ def probe(ground: Ground, path: str) -> Flock | None:
 def exists(ground: Ground, path: str) -> bool:
     """Tell whether anything stands at the path of a lock."""
     return _key_at(ground.where(path)) is not None
+
+
+class Manners:
+    """What one process remembers of its own waiting, to be fair to who waits now."""
+
+    __slots__ = ("_released", "_waited")
+
+    def __init__(self) -> None:
+        self._waited = self._released = float("-inf")
+
+    def before_asking(self, wait_ms: int) -> None:
+        """Let others go first, if this process has just had the lock and others want it."""
+        now = time.monotonic()
+        is_wanted = now - self._waited < _LATELY_SECONDS
+        if is_wanted and now - self._released < _LONGEST_PAUSE_SECONDS:
+            chance = int.from_bytes(os.urandom(2), "big") / 0xFFFF
+            spread = _LONGEST_PAUSE_SECONDS - _PAUSE_MIN_SECONDS
+            time.sleep(min(wait_ms / 1000, _PAUSE_MIN_SECONDS + chance * spread))
+
+    def waited(self) -> None:
+        """Note that somebody else had the lock."""
+        self._waited = time.monotonic()
+
+    def released(self) -> None:
+        """Note that the lock was had, and is let go."""
+        self._released = time.monotonic()
 
 
 class Patience:

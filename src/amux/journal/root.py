@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from amux.core import canonical
 from amux.disk import commit, flock, regular
-from amux.disk.flock import Flock, Patience
+from amux.disk.flock import Flock, Manners, Patience
 from amux.disk.ground import Ground
 from amux.disk.tree import Folder
 from amux.journal import trouble
@@ -23,6 +23,7 @@ from amux.journal.moment import Moment
 from amux.journal.workspace import Target
 
 T = TypeVar("T")
+_MANNERS = Manners()
 
 FOLDER = ".devcodex"
 STATE = ".runtime-state"
@@ -79,6 +80,7 @@ class Held:
         """Let the next writer have it."""
         self._lock.release()
         self.ground.close()
+        _MANNERS.released()
 
 
 @contextmanager
@@ -96,6 +98,7 @@ def opened(place: Place) -> Iterator[Ground | None]:
 def hold(place: Place, *, wait_ms: int, act: Callable[[Held], T]) -> T:
     """Run `act` under the root's lock, a second time if the lock was taken away meanwhile."""
     for _ in range(2):
+        _MANNERS.before_asking(wait_ms)
         held = _taken(place, Patience(wait_ms))
         try:
             return act(held)
@@ -167,6 +170,7 @@ def _taken(place: Place, patience: Patience) -> Held:
             held = _tried(place)
         if held is not None:
             return held
+        _MANNERS.waited()
         if not patience.pause():
             raise trouble.locked()
 
