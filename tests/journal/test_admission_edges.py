@@ -288,3 +288,30 @@ def test_a_task_is_named_by_its_id_too(place: Place) -> None:
     assert agent.bind("go on", task=task_id)["transition"] == "rebind"
     absent = "00000000-0000-8000-8000-000000000000"
     assert agent.refused_to("own", "renew", task=absent) == ("not_found", "TASK_NOT_FOUND")
+
+
+@pytest.mark.requirement("J15", "T12", "T17")
+@pytest.mark.parametrize("layout", [None, '{"mode":"project-root"}\n'])
+def test_a_request_from_before_the_layout_was_kept_still_counts(
+    place: Place, layout: str | None
+) -> None:
+    if layout is not None:
+        place.root.mkdir()
+        (place.root / "layout.json").write_text(layout)
+    agent = Agent(place.base)
+    ref = agent.call("memory_ingress_register", instruction="fix", taskKind="bugs", routeKey="x")[
+        "ingressRef"
+    ]
+    given = {"displayName": NAME, "overview": TEXT, "ingressRef": ref}
+    first = agent.call("memory_task_admit_v2", **given)
+    assert (first["phase"], first["missing"]) == ("finalized", ["cp1"])
+    agent.owner = str(first["owner"])
+    assert agent.call("memory_task_admit_v2", **given)["replayed"] is True
+    agent.own("release")  # what is answered now rests on the request alone
+    again = agent.call("memory_task_admit_v2", **given)
+    assert (again["replayed"], again["owner"]) == (True, None)
+    # Another hand's edit is another matter.
+    (place.root / "layout.json").write_text(
+        '{"mode":"project-root","note":"theirs","project":"billing"}\n'
+    )
+    assert agent.refused("memory_task_admit_v2", **given).details["failed"] == ["layoutIdentity"]
