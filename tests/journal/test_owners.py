@@ -464,6 +464,10 @@ def test_a_task_that_ended_is_bound_again_only_as_reopened(place: Place, agent: 
         "waiting", "unstarted", "unstarted",
     ]  # fmt: skip
     assert "> 当前状态：🔄 active" in place.sessions.read_text()
+    # From here on the line is people's: nothing but an end or a reopening touches it.
+    place.sessions.write_text(place.sessions.read_text().replace("🔄 active", "✅ completed"))
+    assert "status-line-drift" not in codes(agent.confirm("CP1", OVERVIEW, sha(TEXT)))
+    assert "> 当前状态：✅ completed" in place.sessions.read_text()
     agent.owner = old
     assert agent.refused_to("own", "renew") == ("lease_lost", "TASK_WRITE_OWNER_CAS_MISMATCH")
 

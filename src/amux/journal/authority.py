@@ -26,6 +26,7 @@ from amux.journal import (
     view,
 )
 from amux.journal import task as tasks
+from amux.journal.checkpoint import WAITING
 from amux.journal.context import WriteContext, write_context
 from amux.journal.directory import KINDS
 from amux.journal.errand import Errand
@@ -307,7 +308,7 @@ class Call:
             old = data or b""
             found = [one for one in view.drift(old, shown) if one["code"] == "cp-row-outside-block"]
             made = view.render(old, shown)
-            if ended is not None or state.lifecycle_revision > 1:
+            if ended is not None or _is_reopened(state):
                 made, fits = view.with_status(made, ended)
                 if not fits:
                     found.append({"code": "status-line-drift"})
@@ -358,6 +359,12 @@ class Call:
         if not state.is_foreign(self.standing):
             pair = (state.runtime_generation, state.state_sequence)
             self.errand.book.seen.note(self.standing.root_identity, state.task_id, pair)
+
+
+def _is_reopened(state: TaskState) -> bool:
+    """Tell whether a task was opened again and nothing was confirmed since."""
+    first_slot = state.checkpoints.slots[0]
+    return state.lifecycle_revision > 1 and first_slot.status == WAITING
 
 
 def state_of(record: Record) -> TaskState:
