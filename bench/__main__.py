@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from bench import isolation, launches, search, starts, writes
+from bench import isolation, journal, launches, search, starts, tasks, writes
 
 PARTS = {
     "starts": starts.figures,
@@ -13,6 +13,8 @@ PARTS = {
     "isolation": isolation.figures,
     "writes": writes.figures,
     "search": search.figures,
+    "journal": journal.figures,
+    "tasks": tasks.figures,
 }
 
 

@@ -41,6 +41,17 @@ def figures() -> Iterator[Figure]:
                 ours=ours * 1000, peer=bare * 1000, unit="ms", bound=4.0,
                 of="python -c pass of the same venv",
             )  # fmt: skip
+            workspace = Path(folder) / "workspace"
+            (workspace / ".devcodex").mkdir(parents=True)
+            here = {"AMUX_WORKSPACE": str(workspace)}
+            ours, bare = paired(
+                listing(hub, [AMUX, "mcp"], **here), whole(hub, BARE), rounds=ROUNDS
+            )
+            yield Figure(
+                name="amux mcp with the journal, start to tools/list (JP10)",
+                ours=ours * 1000, peer=bare * 1000, unit="ms", bound=3.0,
+                of="python -c pass of the same venv",
+            )  # fmt: skip
             sdk = [sys.executable, "-m", "bench.sdk_server"]
             ours, peer = paired(listing(hub, [AMUX, "mcp"]), listing(hub, sdk), rounds=7, warm_up=1)
             yield Figure(
@@ -59,7 +70,7 @@ def whole(hub: RunningHub, command: list[str]) -> Callable[[], object]:
     )
 
 
-def listing(hub: RunningHub, command: list[str]) -> Callable[[], object]:
+def listing(hub: RunningHub, command: list[str], **more: str) -> Callable[[], object]:
     """Give a run of an MCP server from its start to its list of tools."""
     client = {"name": "bench", "version": "1"}
     initialize = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
@@ -71,7 +82,10 @@ def listing(hub: RunningHub, command: list[str]) -> Callable[[], object]:
 
     def run() -> None:
         server = subprocess.Popen(
-            command, env=hub.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            command,
+            env={**hub.environment, **more},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         assert server.stdin is not None
         assert server.stdout is not None

@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterator
 
 from amux.errors import TABLE
+from amux.journal import tools as journal
+from amux.journal.refusals import REASONS
+from amux.journal.tool import Field
 from amux.surface.cli.verbs import GLOBAL_OPTIONS, VERBS
 from amux.wire.tools import CALLS, TARGETS, TOOLS, Call
 from scripts.imports import SOURCE
@@ -17,6 +20,15 @@ LIMIT_SOURCES = (
     ("Paths", "amux/core/path.py"),
     ("Connections", "amux/connections.py"),
     ("Credentials", "amux/hub/rates.py"),
+)
+JOURNAL_LIMITS = (
+    ("window", "WINDOW_BYTES", "an answer reads the end of a file, and of a larger one no more"),
+    ("files", "SOURCE_MAX_BYTES", "a file that is written is read whole; a larger one is refused"),
+    ("surroundings", "LOCK_WAIT_MS", "for another writer, in ms; `AMUX_LOCK_WAIT_MS` sets it"),
+    ("surroundings", "LOCK_WAIT_MAX_MS", "as above, at most"),
+    ("ledger", "MAX_RECORDS", "records of one workspace; beyond, no new task is admitted"),
+    ("observing", "TARGET_MAX_BYTES", "a target is hashed; a larger one is known by its metadata"),
+    ("book", "MAX_PLANS", "memories that one process reads by turns without a new status"),
 )
 
 
@@ -59,6 +71,11 @@ def limits() -> str:
     for title, name in LIMIT_SOURCES:
         rows = [f"| `{limit}` | {value} | {why} |" for limit, value, why in constants(name)]
         parts.append(f"### {title}\n\n" + _table("limit | value | why", rows))
+    rows = []
+    for module, limit, why in JOURNAL_LIMITS:
+        values = {one: value for one, value, _ in constants(f"amux/journal/{module}.py")}
+        rows.append(f"| `{limit}` | {values[limit]} | {why} |")
+    parts.append("### Journal\n\n" + _table("limit | value | why", rows))
     return "\n\n".join(parts)
 
 
@@ -88,6 +105,40 @@ def tools() -> str:
     """Show every MCP tool as an agent is told of it."""
     rows = [f"| `{name}` | {_arguments(call)} | {call.about} |" for name, call in TOOLS.items()]
     return _table("tool | arguments | what the agent is told", rows)
+
+
+def journal_tools() -> str:
+    """Show the tools of the journal: where they are listed, their verbs and arguments."""
+    rows = []
+    for tool in journal.TOOLS.values():
+        listed = "yes" if tool.name in journal.DEFAULT else "–"
+        if tool.name in journal.EVERY and tool.name not in journal.DEFAULT:
+            listed = "`--tools all`"
+        if tool.name in journal.CHILD and tool.name not in journal.EVERY:
+            listed = "to a child"
+        arguments = ", ".join(map(_field, tool.fields))
+        rows.append(
+            f"| `{tool.name}` | `amux {tool.verb}` | {listed} | {tool.about} | {arguments} |"
+        )
+    return _table("tool | verb | in `tools/list` | what it does | arguments", rows)
+
+
+def reasons() -> str:
+    """Show every reason of the journal's refusals, by code."""
+    found: dict[str, list[str]] = {}
+    for reason, code in REASONS.items():
+        found.setdefault(str(code), []).append(f"`{reason}`")
+    rows = [f"| `{code}` | {', '.join(names)} |" for code, names in found.items()]
+    return _table("code | `details.reason`", rows)
+
+
+def _field(field: Field) -> str:
+    shown = f"**`{field.name}`**" if field.is_required else f"`{field.name}`"
+    if field.choices:
+        return f"{shown} ({', '.join(map(str, field.choices))})"
+    if field.most:
+        return f"{shown} ({field.least}–{field.most})"
+    return shown
 
 
 def _arguments(call: Call) -> str:

@@ -19,6 +19,8 @@ from amux.surface.cli import output
 TYPE_CHECKING = False  # importing `typing` for the real one would cost each start 4 ms
 if TYPE_CHECKING:
     from amux.compose import Offline
+    from amux.journal.desk import Desk
+    from amux.runtime import context as shapes
 
 # What only some verbs need. The first three are the Hub's side, which a zipapp lacks.
 LATE = {
@@ -28,9 +30,25 @@ LATE = {
     "process": "amux.runtime.process",
     "mcp": "amux.surface.mcp.server",
     "bundle": "amux.bundle",
+    "layout": "amux.journal.layout",
+    "journal": "amux.journal.desk",
+    "journal_tasks": "amux.journal.taskroster",
     "settings_file": "amux.settings_file",
     "tls": "amux.tls",
 }
+
+
+class Place:
+    """Where this process works, for the journal (J12): a start directory, home, and a uid."""
+
+    __slots__ = ("home", "is_named", "start", "uid")
+
+    def __init__(self, start: str, *, is_named: bool) -> None:
+        self.start = start
+        self.is_named = is_named
+        """Whether a flag or AMUX_WORKSPACE names it."""
+        self.home = os.path.realpath(os.path.expanduser("~"))
+        self.uid = os.geteuid()
 
 
 class Context:
@@ -62,6 +80,36 @@ class Context:
         asks: Offline = self.late("compose").Offline(self.config, clock=self.clock, wall=self.wall)
         return asks
 
+    def place(self, workspace: str = "") -> Place:
+        """Find the start directory; `workspace` is what a person named on the command line."""
+        named = workspace or self.config.workspace
+        try:
+            here = os.getcwd()
+        except OSError:  # it was removed; one that is named in full may be there all the same
+            if not named.startswith("/"):
+                return Place("", is_named=bool(named))
+            here = "/"
+        find = self.late("layout").start_directory
+        start, is_named = find(workspace, self.config.workspace, here)
+        return Place(start, is_named=is_named)
+
+    def desk(
+        self, place: "shapes.Place", *, client: str | None = None, session: str = ""
+    ) -> "Desk":
+        """Open the journal; `client` is the MCP client's own name, None for the command line."""
+        desk: Desk = self.late("journal").Desk.of(
+            place,
+            environment=self.config.environment,
+            client=client,
+            session=session,
+            host=os.uname().nodename,
+            posix_session=os.getsid(0),
+            clock=self.wall,
+            random_bytes=self.random_bytes,
+            late=self.late,
+        )
+        return desk
+
 
 def main() -> int:
     """Run the command line; the console script and `python -m amux` end here."""
@@ -83,6 +131,17 @@ def main() -> int:
                 "amux made a mistake", hint="report it with the lines above", incident=incident
             ),
         )
+
+
+def devcodex() -> int:
+    """Run `devcodex`: the names that seed 2 gave to setting a workspace up (J22)."""
+    words = sys.argv[1:] or ["--help"]
+    lead = next((word for word in words if not word.startswith("-")), "")
+    place = [] if lead == "doctor" or "--version" in words else ["workspace"]
+    # What is started from here is `amux`, which stands beside this script.
+    amux = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "amux")
+    sys.argv = [amux, *place, *words]
+    return main()
 
 
 def _tables_of(text: str) -> Tables:

@@ -29,7 +29,7 @@ from amux.disk.tree import Root
 SOURCE = Path(amux.__file__).parents[1]
 ROOTS = (
     "amux/app.py", "amux/bundle.py", "amux/settings_file.py", "amux/tls.py",
-    "amux/surface/cli/*.py", "amux/surface/mcp/*.py", "amux/runtime/*.py",
+    "amux/surface/cli/*.py", "amux/surface/mcp/*.py", "amux/runtime/*.py", "amux/journal/*.py",
 )  # fmt: skip
 MAIN = "import sys\n\nfrom amux.app import main\n\nsys.exit(main())\n"
 UNCHECKED = (1).to_bytes(4, "little")  # named by the source's hash, which nobody compares (PEP 552)

@@ -60,9 +60,9 @@ class Config:
     """What a person set for this process."""
 
     __slots__ = (
-        "_parse", "_tables", "binding", "ca_file", "credential_file", "editor", "environment",
-        "home", "hub",
-        "no_autostart", "runtime_dir", "search_path", "temp_dir",
+        "_parse", "_tables", "binding", "ca_file", "child_lease", "credential_file", "editor",
+        "environment", "home", "hub", "no_autostart", "runtime_dir", "search_path", "temp_dir",
+        "workspace",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +78,8 @@ class Config:
         credential_file: str = "",
         binding: str = "",
         ca_file: str = "",
+        workspace: str = "",
+        child_lease: str = "",
         environment: Mapping[str, str] | None = None,
         parse: Callable[[str], Tables] | None = None,
     ) -> None:
@@ -93,6 +95,10 @@ class Config:
         self.credential_file = credential_file
         self.binding = binding
         self.ca_file = ca_file
+        self.workspace = workspace
+        """AMUX_WORKSPACE: where the journal's start directory is (J12)."""
+        self.child_lease = child_lease
+        """AMUX_CHILD_LEASE: this process is a child agent's (T71)."""
         self._parse = parse
         self._tables: Tables | None = None
 
@@ -218,6 +224,8 @@ def load(
         credential_file=environ.get("AMUX_CREDENTIAL_FILE") or "",
         binding=environ.get("AMUX_MEMORY_BINDING") or "",
         ca_file=environ.get("AMUX_CA_FILE") or "",
+        workspace=environ.get("AMUX_WORKSPACE") or "",
+        child_lease=environ.get("AMUX_CHILD_LEASE") or "",
         environment=environ,
         parse=parse,
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 DRIVER = Path(__file__).with_name("driver.py")
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,sync_file_range,renameat,renameat2,rename"
 CALLS += ",unlinkat,unlink,rmdir,mkdirat,mkdir,linkat,link,symlinkat"
+RECORDING = ("-f", "-xx", "-y", "-s", "4000000")
 _LINE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?.*$")
 _BEGUN = re.compile(r"^(\d+) +(\w+)\((.*) <unfinished \.\.\.>$")
 _ENDED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>(.*)$")
@@ -49,29 +50,37 @@ def strace() -> str:
 
 def run_driver(
     root: Path, marks: Path, *, seed: int, calls: int, writers: int = 1, bug: str = "",
-    strace_options: list[str],
+    strace_options: list[str], driver: Path = DRIVER,
 ) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
     """Run the driver once, under strace."""
     return subprocess.run(
         [
-            strace(), "-qq", *strace_options, sys.executable, str(DRIVER), str(root),
+            strace(), "-qq", *strace_options, sys.executable, str(driver), str(root),
             str(marks), str(seed), str(calls), str(writers), *([bug] if bug else []),
         ],
-        capture_output=True, check=False, env={"PYTHONHASHSEED": "0", "PYTHONPATH": sys.path[0]},
+        capture_output=True, check=False,
+        env={"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
 
 
 def record(
-    place: Path, *, seed: int, calls: int, writers: int = 1, bug: str = ""
+    place: Path,
+    *,
+    seed: int,
+    calls: int,
+    writers: int = 1,
+    bug: str = "",
+    driver: Path = DRIVER,
+    name: str = "memory",
 ) -> tuple[Path, list[Op]]:
     """Run the driver in an empty place; give its root and all that it did there, in order."""
-    root, marks, log = place / "memory", place / "marks", place / "log"
+    root, marks, log = place / name, place / "marks", place / "log"
     done = run_driver(
-        root, marks, seed=seed, calls=calls, writers=writers, bug=bug,
-        strace_options=["-f", "-xx", "-y", "-s", "200000", "-o", str(log), f"-etrace={CALLS}"],
+        root, marks, seed=seed, calls=calls, writers=writers, bug=bug, driver=driver,
+        strace_options=[*RECORDING, "-o", str(log), f"-etrace={CALLS}"],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return root, list(_ops(log, str(root), str(marks)))
+    return root, list(operations(log, str(root), str(marks)))
 
 
 def marks_of(path: Path) -> list[list[object]]:
@@ -82,11 +91,13 @@ def marks_of(path: Path) -> list[list[object]]:
     return [json.loads(line) for line in lines[:-1]]
 
 
-def _ops(log: Path, root: str, marks: str) -> Iterator[Op]:
+def operations(log: Path, root: str, marks: str) -> Iterator[Op]:
+    """Read what a log of strace says was done below a root, in order."""
     counts: dict[str, int] = {}
     begun: dict[str, tuple[str, int]] = {}
     with log.open(encoding="ascii") as lines:
         for line in lines:
+            assert '"...' not in line, "strace has cut a string: what was written is not known"
             if found := _BEGUN.match(line):
                 pid, call, arguments = found.groups()
                 counts[call] = counts.get(call, 0) + 1

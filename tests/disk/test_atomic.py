@@ -211,3 +211,30 @@ def test_a_failed_fsync_fails_all_that_waited_and_is_never_asked_again(
         thread.join(10)
     assert outcomes == ["EIO"] * 4
     assert disk.count == 1
+
+
+@pytest.mark.requirement("J63")
+def test_where_the_disk_can_be_asked_to_empty_its_cache_it_is_and_only_once(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    plain: list[int] = []
+    answers: list[OSError | None] = [None, OSError(errno.EOPNOTSUPP, ""), OSError(errno.EIO, "")]
+
+    def ask(_: int, what: int) -> int:
+        asked.append(what)
+        answer = answers[len(asked) - 1]
+        if answer is not None:
+            raise answer
+        return 0
+
+    monkeypatch.setattr(atomic, "FULL_FSYNC", 51)
+    monkeypatch.setattr(atomic.fcntl, "fcntl", ask)
+    monkeypatch.setattr(atomic.os, "fsync", plain.append)
+    atomic.fsync(root.fd)
+    assert (asked, plain) == ([51], [])
+    atomic.fsync(root.fd)
+    assert (asked, plain) == ([51, 51], [root.fd])
+    with pytest.raises(OSError, match=r"\[Errno 5\]"):
+        atomic.fsync(root.fd)
+    assert plain == [root.fd]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from amux.surface.cli.verbs import VERBS
+from tests.docs import task_examples
 from tests.docs.shell import Shell
 from tests.support import fake_agent
 
@@ -21,6 +22,8 @@ BUILDS = ("make run", "make test")  # tested below, and by whoever reads this
 IN_FOREGROUND = {"amux hub serve": 5}  # a Hub runs already, so it refuses as busy
 
 SESSION = "s-3f9a2c1b04de"  # of the examples
+ROW = {"summary": "totals fixed", "status": "completed", "type": "fix", "sessionId": "01"}
+NOTE = {"content": "The zone was wrong.", "handoff": {"next-action": "run the tests"}}
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +42,11 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
             assert shell.run(f"amux principal add {name}").returncode == 0
         (shell.root / "memory/global/notes/link.md").symlink_to("git.md")
         (shell.cwd / "entry.md").write_text("# Memory\n", encoding="utf-8")
+        # The journal is of a workspace: a repository is one.
+        (shell.cwd / ".git").mkdir()
+        (shell.home / "work").mkdir()
+        for name, arguments in (("row.json", {"entry": ROW}), ("note.json", NOTE)):
+            (shell.cwd / name).write_text(json.dumps(arguments), encoding="utf-8")
         # Real agents have tests of their own; of these only the command lines are shown.
         for agent in ("claude", "pi"):
             (shell.home / agent).mkdir()
@@ -60,6 +68,8 @@ def filled_in(shell: Shell, command: str) -> str:
         (shell.root / "memory/global" / path).unlink()
     if command.startswith("amux memory move"):
         (shell.root / "memory/global" / command.split()[4]).unlink()
+    if command.startswith("amux task"):
+        return task_examples.prepare(shell, command)
     if command.endswith(" ID"):
         made = json.loads(shell.run("amux token create --kind person").stdout)
         return command.replace(" ID", f" {made['id']}")
@@ -84,7 +94,8 @@ def test_the_examples_of_a_verb_work(shell: Shell, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/identity.md", "docs/memory.md", "docs/remote.md"]
+    "page",
+    ["README.md", "docs/identity.md", "docs/journal.md", "docs/memory.md", "docs/remote.md"],
 )
 def test_the_command_lines_of_a_page_work(shell: Shell, page: str) -> None:
     lines = [

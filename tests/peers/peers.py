@@ -208,7 +208,7 @@ class InspectorPeer:
             self._given = [
                 f"{name}={value}"
                 for name, value in at.environment.items()
-                if name.startswith("AMUX_")
+                if name.startswith(("AMUX_", "PYTHONPATH"))
             ]
             self._option = "-e"
 

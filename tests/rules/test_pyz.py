@@ -1,5 +1,6 @@
 """`amux.pyz` is the agent's side, the same bytes each time, and needs nothing installed."""
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -39,3 +40,28 @@ def test_it_runs_without_site_packages(tmp_path: Path, words: list[str]) -> None
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("row-13", "J1")
+def test_the_journal_and_its_tasks_need_nothing_but_the_file(tmp_path: Path) -> None:
+    pyz.build(tmp_path / "amux.pyz")
+    (tmp_path / "here" / ".git").mkdir(parents=True)
+    admit = ("--instruction", "fix it", "--task-kind", "bugs", "--display-name", "A task")
+    for words in (
+        ("journal", "write", "--content", "text", "--row", "did it"),
+        ("journal", "summary"),
+        ("task", "admit", *admit, "--overview", "what it is about"),
+        ("task", "show", "--task", "A task"),
+        ("workspace", "doctor"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-S", "-I", tmp_path / "amux.pyz", *words],
+            cwd=tmp_path / "here",
+            env={"HOME": str(tmp_path), "AMUX_SESSION": "s", "AMUX_AGENT": "codex"},
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+        assert json.loads(done.stdout)

@@ -2,16 +2,17 @@
 
 import io
 import json
+import os
 import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from amux import config
+from amux import app, config
 from amux.surface.cli import main
 
-LATE = {"process": "amux.runtime.process"}
+LATE = app.LATE
 
 
 class Stream(io.BytesIO):
@@ -66,6 +67,8 @@ class Command:
         environ = {"AMUX_HOME": str(home), "TMPDIR": str(home.parent)} | environment
         self.config = config.load(environ)
         self.clock = time.monotonic
+        self.wall = time.time
+        self.random_bytes = os.urandom
         self.stdin = self.stdout = self.stderr = Stream()
         self.offline: Callable[[], object] = self._no_offline
 
@@ -80,6 +83,9 @@ class Command:
 
     def late(self, name: str) -> ModuleType:
         return import_module(LATE[name])
+
+    place = app.Context.place
+    desk = app.Context.desk
 
     def _no_offline(self) -> object:
         raise AssertionError("nothing works offline here")

@@ -32,6 +32,7 @@ class McpProcess:
         *words: str,
         output: int = subprocess.PIPE,
         launcher: tuple[str, ...] = (),
+        cwd: Path | None = None,
         **env: str,
     ) -> None:
         self.born = time.monotonic()
@@ -41,6 +42,7 @@ class McpProcess:
             stdout=output,
             stderr=subprocess.PIPE,
             env=environment(home, **env),
+            cwd=cwd,
         )
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._kept: list[dict[str, object]] = []
@@ -88,13 +90,13 @@ class McpProcess:
     ) -> dict[str, object]:
         return self.answer(self.ask(method, params), seconds)
 
-    def initialize(self, version: str = "2025-11-25") -> dict[str, object]:
+    def initialize(self, version: str = "2025-11-25", client: str = "test") -> dict[str, object]:
         introduction = self.request(
             "initialize",
             {
                 "protocolVersion": version,
                 "capabilities": {},
-                "clientInfo": {"name": "test", "version": "0"},
+                "clientInfo": {"name": client, "version": "0"},
             },
         )
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})

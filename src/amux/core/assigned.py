@@ -43,7 +43,7 @@ _PART = Lazy(r"[A-Za-z]+\d{0,3}|\d{1,4}[a-z]?")
 _JOINT = Lazy(r"[-_./:+@=|\\]+")
 
 
-def first_in(text: str) -> int | None:
+def first_in(text: str, *, min_entropy: float = MIN_ENTROPY) -> int | None:
     """Find where a text gives a value for what it calls a password, a secret or a token."""
     # One character has a lower case of two; offsets must stay those of the text.
     low = text.replace("İ", "i").lower()
@@ -51,7 +51,7 @@ def first_in(text: str) -> int | None:
         at = low.find(hint)
         while at >= 0:
             found = _ASSIGNED.now.match(text, at)
-            if found and _is_secret(found[1] or found[2]) and _is_named(hint, low, at):
+            if found and _is_secret(found[1] or found[2], min_entropy) and _is_named(hint, low, at):
                 return at
             at = low.find(hint, at + len(hint))
     return None
@@ -61,7 +61,7 @@ def _is_named(hint: str, low: str, at: int) -> bool:
     return hint != "key" or _OF_SECRETS.now.search(low[max(0, at - _BEFORE) : at]) is not None
 
 
-def _is_secret(value: str) -> bool:
+def _is_secret(value: str, min_entropy: float) -> bool:
     """Tell a value that looks made by chance from a name, a word, code and a placeholder."""
     value = value.rstrip(".:!?)]}*_|>")
     has_digit = any(character.isdigit() for character in value)
@@ -73,7 +73,7 @@ def _is_secret(value: str) -> bool:
         and not placeholder.is_stand_in(value)
         and not _CODE.now.search(value)
         and not _is_name(value)
-        and _entropy(value) >= MIN_ENTROPY
+        and _entropy(value) >= min_entropy
     )
 
 

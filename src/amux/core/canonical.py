@@ -26,6 +26,15 @@ def encode(value: object) -> bytes:
     return text.encode("utf-8")
 
 
+def parsed(data: bytes) -> Json:
+    """Read JSON that may be anybody's; None for what is none, or holds a key twice or a float."""
+    try:
+        value: Json = json.loads(data, object_pairs_hook=_once, parse_float=_no_float)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def digest(value: object) -> str:
     """Give the SHA-256, in 64 lower-case hex digits, of bytes, a text, or a value's encoding.
 
@@ -43,16 +52,28 @@ def digest_without(record: Mapping[str, object], *fields: str) -> str:
 
 
 def _check(value: object) -> None:
-    match value:
-        case None | bool() | int() | str():
-            return
-        case Mapping():
-            for key, inner in value.items():
-                if not isinstance(key, str):
-                    raise ValueError("a key of canonical JSON is text")
-                _check(inner)
-        case list() | tuple():
-            for inner in value:
-                _check(inner)
-        case _:
-            raise ValueError(f"canonical JSON has no {type(value).__name__}")
+    # By exact types first: records have thousands of values, and are digested often.
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return
+    if kind is dict or isinstance(value, Mapping):
+        for key, inner in value.items():  # type: ignore[attr-defined]
+            if not isinstance(key, str):
+                raise ValueError("a key of canonical JSON is text")
+            _check(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check(inner)
+    elif not isinstance(value, str | int):
+        raise ValueError(f"canonical JSON has no {kind.__name__}")
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key of canonical JSON stands once")
+    return found
+
+
+def _no_float(text: str) -> Json:
+    raise ValueError(f"canonical JSON has no {text:.10}")

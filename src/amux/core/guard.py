@@ -32,12 +32,15 @@ class Invisible:
     at: int
 
 
-def secret_in(text: str) -> Secret | None:
-    """Find a secret: of a published format first, then one that is only shaped like one."""
+def secret_in(text: str, *, min_entropy: float = assigned.MIN_ENTROPY) -> Secret | None:
+    """Find a secret: of a published format first, then one that is only shaped like one.
+
+    What is only shaped so must look made by chance by `min_entropy` bits a character.
+    """
     found = formats.first_in(text)
     if found is not None:
         return Secret(found[0], _line(text, found[1]), is_guess=False)
-    at = assigned.first_in(text)
+    at = assigned.first_in(text, min_entropy=min_entropy)
     return None if at is None else Secret(assigned.KIND, _line(text, at), is_guess=True)
 
 

@@ -9,6 +9,7 @@ Rule 4: each system call that changes something is a function here, and a test r
 
 import ctypes
 import errno
+import fcntl
 import os
 import re
 import sys
@@ -26,7 +27,9 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOG_FILE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
 # The file system, or the kernel, does not know the flag.
-_UNKNOWN_FLAG = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
+_UNKNOWN_FLAG = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY}
+# macOS: there fsync alone leaves the bytes in the disk's cache.
+FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -232,8 +235,16 @@ def write(fd: int, data: memoryview) -> int:
 
 
 def fsync(fd: int) -> None:
-    """Make an open file or directory durable."""
-    os.fsync(fd)
+    """Make an open file or directory durable, through the disk's own cache where that is asked."""
+    if FULL_FSYNC is None:
+        os.fsync(fd)
+        return
+    try:
+        fcntl.fcntl(fd, FULL_FSYNC)
+    except OSError as error:
+        if error.errno not in _UNKNOWN_FLAG:
+            raise
+        os.fsync(fd)  # a file system that does not know it was asked nothing yet
 
 
 def rename(folder: Handle, source: str, target: str) -> None:
@@ -248,6 +259,11 @@ def rename_new(folder: Handle, source: str, target: str) -> None:
     """
     if not _renameat2(folder, source, target, _NOREPLACE):
         rename(folder, source, target)
+
+
+def rename_free(folder: Handle, source: str, target: str) -> bool:
+    """Rename onto a free name; FileExistsError where it is taken, False where nobody can tell."""
+    return _renameat2(folder, source, target, _NOREPLACE)
 
 
 def exchange(folder: Handle, one: str, other: str) -> bool:

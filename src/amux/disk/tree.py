@@ -116,6 +116,13 @@ class Folder(Handle):
             for entry in entries:
                 yield entry.name
 
+    def folders(self) -> Iterator[str]:
+        """Name the directories here, links to some not among them, in no order."""
+        with os.scandir(self.fd) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield entry.name
+
     def read(self, name: str, *, max_bytes: int) -> bytes | None:
         """Read a file whole; None where no file of this name is.
 

@@ -51,3 +51,7 @@ class Moment:
     def epoch_ms(self) -> int:
         """Count milliseconds since the epoch."""
         return round(self.local.timestamp() * 1000)
+
+    def later(self, span: timedelta) -> "Moment":
+        """Give the moment that lies this much after it."""
+        return Moment(self.local + span)

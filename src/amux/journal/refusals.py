@@ -40,6 +40,7 @@ REASONS: dict[str, Code] = {
     ),
     **_rows(Code.SECRET_DETECTED, "MEMORY_SECRET_SUSPECTED"),
     **_rows(Code.LIMIT_EXCEEDED, "MEMORY_WRITER_ARGUMENT_TOO_LARGE MEMORY_SOURCE_TOO_LARGE"),
+    **_rows(Code.NOT_SAVED, "MEMORY_DISK_FULL"),
     **_rows(Code.QUOTA_EXCEEDED, "MEMORY_LEDGER_FULL"),
     **_rows(
         Code.NOT_FOUND,

@@ -40,3 +40,15 @@ class Caller:
     """Something that makes the Hub's calls: a client, or the administrator's calls in process."""
 
     __slots__ = ()
+
+
+class Place:
+    """Where a process works: its start directory, whether a person named it, home, and uid."""
+
+    __slots__ = ()
+
+
+class Desk:
+    """The journal of one process: calls by name."""
+
+    __slots__ = ()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from amux.core.value import NOTHING, Value
+from amux.journal.tools import DEFAULT as JOURNAL_TOOLS
 from amux.runtime.user import User
 
 Form: TypeAlias = Literal["mcp", "cli"]
@@ -39,8 +40,9 @@ class Bound(Value):
 
     @property
     def server(self) -> tuple[str, ...]:
-        """Give the command of the MCP server; the Hub is not asked again which tools there are."""
-        return (*self.command, "mcp", "--tools", "memory")
+        """Give the command of the MCP server; nobody is asked again which tools there are."""
+        has_journal = not set(JOURNAL_TOOLS).isdisjoint(self.tools)
+        return (*self.command, "mcp", "--tools", "both" if has_journal else "memory")
 
     @property
     def environment(self) -> dict[str, str]:

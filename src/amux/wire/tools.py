@@ -231,14 +231,16 @@ def noted(answer: str) -> str:
     return f'{{"note":"{NOTE}"{comma}{answer[1:]}'
 
 
+def shown(name: str, call: Call) -> dict[str, object]:
+    """Give one tool as `tools/list` shows it."""
+    return {
+        "name": name,
+        "description": call.about,
+        "inputSchema": schema(call),
+        "annotations": call.annotations,
+    }
+
+
 def listing() -> list[dict[str, object]]:
     """Give the tools as `tools/list` shows them, in a fixed order."""
-    return [
-        {
-            "name": name,
-            "description": call.about,
-            "inputSchema": schema(call),
-            "annotations": call.annotations,
-        }
-        for name, call in TOOLS.items()
-    ]
+    return [shown(name, call) for name, call in TOOLS.items()]

@@ -95,3 +95,31 @@ def test_the_one_file_alone_cannot_start_a_hub_and_says_so(tmp_path: Path) -> No
     assert (done.returncode, done.stdout) == (5, b"")
     assert refusal(done.stderr)["code"] == "unavailable"
     assert not machine.home.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("J1")
+def test_the_one_file_has_all_of_the_journal(tmp_path: Path) -> None:
+    one_file = tmp_path / "amux.pyz"
+    pyz.build(one_file)
+    (tmp_path / "app" / ".git").mkdir(parents=True)
+
+    def amux(*words: str) -> dict[str, object]:
+        done = subprocess.run(
+            [sys.executable, "-S", "-I", str(one_file), *words],
+            capture_output=True,
+            env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "AMUX_AGENT": "codex"},
+            cwd=tmp_path / "app",
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    amux("workspace", "init", "--pi")
+    amux("journal", "write", "--content", "text", "--row", "a row")
+    status = amux("journal", "status")
+    assert status["latestRows"][0]["summary"] == "a row"  # type: ignore[index]
+    assert amux("journal", "sessions")["totalMatched"] == 1
+    assert amux("workspace", "doctor")["base"] == str(tmp_path / "app")
+    assert amux("task", "list")["schemaVersion"]

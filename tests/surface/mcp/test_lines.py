@@ -53,7 +53,7 @@ class NoHub:
 
     home = socket_path = "/nonexistent/hub.sock"
     no_autostart = True
-    editor = temp_dir = binding = ""
+    editor = temp_dir = binding = child_lease = workspace = ""
     connection = local = Connection(Address.local(socket_path))
 
 

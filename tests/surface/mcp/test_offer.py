@@ -227,7 +227,7 @@ def test_tools_none_offers_nothing_and_asks_nobody(home: Path) -> None:
 
 @pytest.mark.requirement("M56", "M49")
 def test_an_unknown_set_of_tools_is_refused_before_anything_is_served(home: Path) -> None:
-    with McpProcess(home, "--tools", "journal") as mcp:
+    with McpProcess(home, "--tools", "everything") as mcp:
         status_of_end, errors = mcp.finish()
         assert status_of_end == 2
         assert json.loads(errors.splitlines()[-1])["error"]["code"] == "invalid_argument"

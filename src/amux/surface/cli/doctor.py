@@ -1,16 +1,18 @@
-"""The verb `doctor`: what a start would do, and what amux cannot stop (R32).
+"""The verb `doctor`: what a start would do, what amux cannot stop, and the workspace (R32, J22).
 
 Rule 1: it is a read: no Hub is started for it, and it ends well whatever it finds.
 """
 
 from amux.disk import named
 from amux.errors import AmuxError
+from amux.journal import doctor as workspace_examination
 from amux.runtime import doctor as examination
 from amux.runtime import known
 from amux.runtime.context import Context
-from amux.surface.cli import calls, launch_render, output
+from amux.surface.cli import calls, launch_render, output, workspace_render
 from amux.surface.cli.parse import Given
-from amux.surface.cli.run import TOOL_SET
+from amux.surface.cli.run import tools_of
+from amux.surface.cli.workspace import around_of
 
 
 def doctor(ctx: Context, given: Given) -> int:
@@ -18,9 +20,18 @@ def doctor(ctx: Context, given: Given) -> int:
     agents = known.known(ctx.config.home)
     names = [given.text("agent")] if given.has("agent") else list(agents)
     memory, cwd = _memory(ctx), named.absolute(".")
-    found = [examination.examine(ctx, name, cwd, TOOL_SET, memory).plain() for name in names]
-    answer: dict[str, object] = {"memory": memory, "agents": found}
-    return output.own(ctx, answer, as_json=given.has("json"), readable=launch_render.doctor)
+    found = [
+        examination.examine(ctx, name, cwd, tools_of(ctx, cwd), memory).plain() for name in names
+    ]
+    workspace = workspace_examination.examine(around_of(ctx, ""))
+    answer: dict[str, object] = {"memory": memory, "agents": found, "workspace": workspace}
+    return output.own(ctx, answer, as_json=given.has("json"), readable=_readable)
+
+
+def _readable(value: dict[str, object]) -> str:
+    workspace = value["workspace"]
+    shown = workspace_render.doctor(workspace) if isinstance(workspace, dict) else ""
+    return f"{launch_render.doctor(value)}\n\nworkspace\n{shown}"
 
 
 def _memory(ctx: Context) -> str:

@@ -14,6 +14,11 @@ _ENVIRONMENT = (
     ("AMUX_HOME", "where amux keeps everything"),
     ("AMUX_NO_AUTOSTART", "with 1, no verb starts a Hub"),
     ("VISUAL, EDITOR", "the editor of amux memory edit"),
+    ("AMUX_WORKSPACE", "where the journal looks for the workspace; here if not set"),
+    ("AMUX_SESSION", "whose session a call of the journal belongs to"),
+    ("AMUX_AGENT", "which agent writes, where no MCP client says so"),
+    ("AMUX_TZ", "the zone of the journal's dates and times"),
+    ("AMUX_LOCK_WAIT_MS", "how long a write of the journal waits for another one"),
 )
 
 

@@ -4,12 +4,13 @@ Rule 1: `--name value` and `--name=value` are the same; `--` ends the options; t
         anywhere. Nothing is abbreviated, guessed or ignored.
 Rule 2: what is unknown, missing or doubled is `invalid_argument`, names it, and the hint names
         the nearest thing that exists.
-Rule 3: an option means the same in every verb that has it, so that it can be read before the
-        verb is known.
+Rule 3: an option is read as the verb before it means it, and its values are the verb's. One that
+        stands before its verb is read as most mean it: `--cursor` is a flag of `workspace` only.
 """
 
 import sys
 from collections.abc import Iterable
+from itertools import takewhile
 
 from amux.errors import InvalidArgument
 from amux.surface.cli.verb import Option, Verb
@@ -87,6 +88,8 @@ def parse(argv: list[str]) -> Given:
             )
         values[OPTIONS[name].key] = value
     for option in verb.options:
+        if option.key in values:
+            _require_choice(option, values[option.key])
         if option.is_required and option.key not in values:
             raise InvalidArgument(
                 f"`amux {verb.name}` needs --{option.name}",
@@ -128,6 +131,7 @@ def _split(argv: list[str]) -> tuple[list[str], list[str], dict[str, str | int |
     """Part words before `--`, words after it, and options."""
     words: list[str] = []
     options: dict[str, str | int | bool] = {}
+    own = _own_options(argv)
     place = 0
     while place < len(argv):
         word = argv[place]
@@ -137,7 +141,7 @@ def _split(argv: list[str]) -> tuple[list[str], list[str], dict[str, str | int |
         if not word.startswith("-") or word == "-":
             words.append(word)
             continue
-        option, value = _option(word)
+        option, value = _option(word, own)
         if option.name in options:
             raise InvalidArgument(f"--{option.name} stands twice", argument=option.key)
         if option.kind == "flag":
@@ -150,10 +154,21 @@ def _split(argv: list[str]) -> tuple[list[str], list[str], dict[str, str | int |
     return words, [], options
 
 
-def _option(word: str) -> tuple[Option, str | None]:
+def _own_options(argv: list[str]) -> dict[str, Option]:
+    """Give the options of the verb that a line begins with, if it begins with one."""
+    words = list(takewhile(lambda word: not word.startswith("-"), argv[:3]))
+    for length in range(len(words), 0, -1):
+        verb = VERBS.get(" ".join(words[:length]))
+        if verb is not None:
+            return {option.name: option for option in verb.options}
+    return {}
+
+
+def _option(word: str, own: dict[str, Option]) -> tuple[Option, str | None]:
     """Read `--name` or `--name=value`."""
     name, equals, value = ("help" if word == "-h" else word[2:]).partition("=")
-    option = OPTIONS.get(name) if word == "-h" or word.startswith("--") else None
+    is_long = word == "-h" or word.startswith("--")
+    option = own.get(name, OPTIONS.get(name)) if is_long else None
     if option is None:
         raise _unknown_option(word, name)
     if equals and option.kind == "flag":
@@ -177,13 +192,16 @@ def _value(option: Option, text: str) -> str | int:
         if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
             raise InvalidArgument(f"--{option.name} takes a whole number", argument=option.key)
         return int(text)
-    if option.choices and text not in option.choices:
+    return text
+
+
+def _require_choice(option: Option, value: str | int | bool) -> None:
+    if option.choices and value not in option.choices:
         raise InvalidArgument(
             f"--{option.name} has no such value",
             hint="use one of " + ", ".join(option.choices),
             argument=option.key,
         )
-    return text
 
 
 def _positionals(verb: Verb, words: list[str]) -> dict[str, str | int | bool]:

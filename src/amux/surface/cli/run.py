@@ -6,6 +6,8 @@ Rule 2: the exit status is the agent's own.
 """
 
 from amux.errors import InvalidArgument
+from amux.journal import layout
+from amux.journal.tools import DEFAULT as JOURNAL_TOOLS
 from amux.runtime import launch
 from amux.runtime.composing import Tools
 from amux.runtime.context import Context
@@ -15,16 +17,18 @@ from amux.surface.cli import launch_render, output
 from amux.surface.cli.parse import Given
 from amux.wire.tools import TABLE_VERSION, TOOLS
 
-TOOL_SET = Tools(names=tuple(TOOLS), version=TABLE_VERSION)
+MEMORY = Tools(names=tuple(TOOLS), version=TABLE_VERSION)
+BOTH = Tools(names=(*TOOLS, *JOURNAL_TOOLS), version=TABLE_VERSION)
 
 
 def run(ctx: Context, given: Given) -> int:
     """Start a new session, or only show what would be started."""
     asked = _asked(given)
+    tools = tools_of(ctx, asked.cwd)
     if given.has("dry_run"):
-        plan = launch.dry_run(ctx, asked, TOOL_SET)
+        plan = launch.dry_run(ctx, asked, tools)
         return output.own(ctx, plan, as_json=given.has("json"), readable=launch_render.plan)
-    return _told(ctx, launch.start(ctx, asked, TOOL_SET, lambda text: output.notice(ctx, text)))
+    return _told(ctx, launch.start(ctx, asked, tools, lambda text: output.notice(ctx, text)))
 
 
 def resume(ctx: Context, given: Given) -> int:
@@ -35,9 +39,16 @@ def resume(ctx: Context, given: Given) -> int:
         lambda text: output.notice(ctx, text),
         native=given.text("native"),
         prompt=_prompt(given),
-        tools=TOOL_SET,
+        tools=BOTH,  # of which a session keeps those that it began with
     )
     return _told(ctx, done)
+
+
+def tools_of(ctx: Context, cwd: str) -> Tools:
+    """Choose the tools of a new session: the journal's too, where a workspace is (J70)."""
+    place = ctx.place(cwd)
+    is_there = layout.is_there(place.start, is_named=False, home=place.home, uid=place.uid)
+    return BOTH if is_there else MEMORY
 
 
 def _asked(given: Given) -> Asked:

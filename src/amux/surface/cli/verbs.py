@@ -2,15 +2,18 @@
 
 Rule 1: a verb is a row, here or in a module named `…_verbs.py`; nothing about verbs or options
         is said anywhere else.
-Rule 2: an option's name means the same, and takes the same kind of value, in every verb.
+Rule 2: an option's name means the same, and takes the same kind of value, in every verb but
+        `--cursor`, which is an agent in `workspace`; which values there are is the verb's.
 Rule 3: `handler` names a module beside this one and its function; only the module of the verb
         that was called is ever loaded (`main.py`).
 """
 
 from amux.errors import Code
 from amux.surface.cli.identity_verbs import IDENTITY_ROWS
+from amux.surface.cli.journal_verbs import JOURNAL_ROWS
 from amux.surface.cli.launch_verbs import LAUNCH_ROWS
 from amux.surface.cli.verb import HUB, JSON, Option, Positional, Verb
+from amux.surface.cli.workspace_verbs import WORKSPACE_ROWS
 
 _DATA = (Code.MEMORY_DISABLED, *HUB)
 _WRITES = (Code.REVISION_CONFLICT, Code.NOT_SAVED, Code.OUTCOME_UNKNOWN, Code.CORRUPT, *_DATA)
@@ -251,15 +254,18 @@ _ROWS = (
     ),
     *IDENTITY_ROWS,
     *LAUNCH_ROWS,
+    *WORKSPACE_ROWS,
+    *JOURNAL_ROWS,
     Verb(
         "mcp",
         "mcp:serve",
-        "serve the memory tools over MCP on standard input and output",
+        "serve the tools of memory and journal over MCP on standard input and output",
         Option(
             "tools",
             "SET",
-            "fix the tools that are offered; else the Hub is asked once",
-            choices=("memory", "none"),
+            "fix the tools that are offered; else the Hub is asked once, and the journal's are "
+            "there if the workspace has one",
+            choices=("memory", "journal", "both", "all", "none"),
         ),
         examples=(("amux mcp", "started by an agent, not by hand"),),
     ),
@@ -341,6 +347,6 @@ GLOBAL_OPTIONS = (
     Option("help", "", "show help on amux, or on the verb named before", kind="flag"),
     Option("version", "", "show the release", kind="flag"),
 )
-OPTIONS = {option.name: option for option in GLOBAL_OPTIONS} | {
-    option.name: option for verb in _ROWS for option in verb.options
-}
+_OPTIONS = [*GLOBAL_OPTIONS, *(option for verb in _ROWS for option in verb.options)]
+# Of two with one name, the one with a value stands for both before a verb is known.
+OPTIONS = {option.name: option for option in sorted(_OPTIONS, key=lambda one: one.kind != "flag")}

@@ -5,8 +5,7 @@ Rule 1: unless its set of tools is fixed, the Hub is asked once what it may offe
         500 ms, and decides for the life of this process (M56).
 Rule 2: only a definite "memory is off" leaves the tools out. A tool that is not listed can
         still be called: the Hub decides on each call, so that a process outlives both answers.
-Rule 3: every refusal is the answer of a tool: the one body, on one line (M48).
-Rule 4: an answer is the Hub's JSON as it came, but for the note that it is stored text (M79), in
+Rule 3: an answer is the Hub's JSON as it came, but for the note that it is stored text (M79), in
         pages where it is over 6 KiB (M57).
 """
 
@@ -14,36 +13,28 @@ import threading
 
 from amux import __version__
 from amux.client import Answer
-from amux.core.text import to_json
-from amux.errors import (
-    AmuxError,
-    InvalidArgument,
-    MemoryDisabled,
-    PermissionDenied,
-    Unavailable,
-)
+from amux.errors import AmuxError, MemoryDisabled, PermissionDenied, Unavailable
 from amux.memory.limits import CLIENT_WAIT_SECONDS, ENTRY_NAME
 from amux.runtime import reach
 from amux.runtime.context import Context
+from amux.surface.mcp.paging import Paging
 from amux.wire import strict
-from amux.wire.pages import Pages
-from amux.wire.tools import CONTINUE, TOOLS, Call, listing, noted
+from amux.wire.tools import TOOLS, listing, noted
 
 LIST_WAIT_SECONDS = 0.5  # Codex waits about 1 s for a server, start included (M56)
-SETS = ("memory", "none")
 NO_LISTENER = ("FileNotFoundError", "ConnectionRefusedError")  # what `client` says of a dead Hub
 
 
 class MemoryTools:
     """The memory tools of one process."""
 
-    def __init__(self, context: Context, fixed: str | None) -> None:
-        if fixed is not None and fixed not in SETS:
-            raise InvalidArgument(
-                "unknown set of tools", hint="known are " + ", ".join(SETS), argument="tools"
-            )
+    def __init__(
+        self, context: Context, *, is_offered: bool, is_fixed: bool, paging: Paging
+    ) -> None:
         self._context = context
-        self._fixed = fixed
+        self._is_offered = is_offered
+        self._is_fixed = is_fixed
+        self._paging = paging
         self._asking = threading.Lock()
         self._is_asked = False
         self._answered = threading.Event()
@@ -51,23 +42,21 @@ class MemoryTools:
         self._deciding = threading.Lock()
         self._listed: list[dict[str, object]] | None = None
         self._starting = threading.Lock()
-        self._reading = threading.Lock()
-        self._pages = Pages(lambda: context.random_bytes(12).hex())
 
     @property
     def is_empty(self) -> bool:
         """Tell whether this process was told to offer no memory tools at all."""
-        return self._fixed == "none"
+        return not self._is_offered
 
-    def knows(self, name: object) -> bool:
+    def knows(self, name: str) -> bool:
         """Tell whether a tool may be called here."""
-        return isinstance(name, str) and name in TOOLS and not self.is_empty
+        return name in TOOLS and not self.is_empty
 
     def ask_once(self) -> None:
         """Begin to ask the Hub what it may offer; nothing where that is fixed, or asked already."""
         with self._asking:
             is_first, self._is_asked = not self._is_asked, True
-        if is_first and self._fixed is None:
+        if is_first and self._is_offered and not self._is_fixed:
             threading.Thread(target=self._learn, daemon=True).start()
 
     def listed(self) -> list[dict[str, object]]:
@@ -77,12 +66,11 @@ class MemoryTools:
                 self._listed = self._decide()
             return self._listed
 
-    def call(self, name: str, given: object) -> tuple[str, bool]:
-        """Call a tool: the text that the model sees, and whether it is a refusal."""
-        try:
-            return self._answer(TOOLS[name], given), False
-        except AmuxError as refusal:
-            return refused(refusal), True
+    def call(self, name: str, given: object) -> str:
+        """Call a tool and give its answer; raises the refusal."""
+        call = TOOLS[name]
+        answer = self._ask(call.name, dict(strict.arguments(call, given)))
+        return self._paging.open(noted(answer.text))
 
     def notice(self, text: str) -> None:
         """Tell a person something, on standard error."""
@@ -95,7 +83,7 @@ class MemoryTools:
     def _decide(self) -> list[dict[str, object]]:
         if self.is_empty:
             return []
-        if self._fixed is None:
+        if not self._is_fixed:
             self.ask_once()
             self._answered.wait(LIST_WAIT_SECONDS)
             # A bound session keeps its tools: memory may be switched on again (M7).
@@ -130,15 +118,6 @@ class MemoryTools:
         except PermissionDenied:
             return self._ask("get", {"path": ENTRY_NAME})
 
-    def _answer(self, call: Call, given: object) -> str:
-        arguments = strict.arguments(call, given)
-        if call is CONTINUE:
-            with self._reading:
-                return self._pages.resume(str(arguments["continuation"]), self._context.clock())
-        answer = self._ask(call.name, dict(arguments))
-        with self._reading:
-            return self._pages.open(noted(answer.text), self._context.clock())
-
     def _ask(self, name: str, arguments: dict[str, object]) -> Answer:
         """Call the Hub; where none listens, start one and call that."""
         config = self._context.config
@@ -158,11 +137,6 @@ class MemoryTools:
             self._starting.release()
         answer: Answer = hub.ask(name, arguments)
         return answer
-
-
-def refused(refusal: AmuxError) -> str:
-    """Spell a refusal as the text of a tool's answer."""
-    return to_json(refusal.body()).decode("utf-8", "replace")
 
 
 def _says_off(status: dict[str, object]) -> bool:

@@ -16,8 +16,8 @@ from amux import __version__
 from amux.errors import AmuxError, Busy, Internal
 from amux.runtime.context import Context, Input
 from amux.surface.mcp import message
-from amux.surface.mcp.memory import MemoryTools, refused
 from amux.surface.mcp.message import Id, Refused, Request
+from amux.surface.mcp.offer import Offer, refused
 from amux.surface.mcp.workers import Workers
 from amux.wire.tools import INSTRUCTIONS, SERVER_NAME
 
@@ -37,7 +37,7 @@ class Stopped(Exception):
 
 def serve(context: Context, tools: str | None) -> int:
     """Serve MCP until input ends, output closes or a signal comes; give the exit status."""
-    server = Server(context, MemoryTools(context, tools))
+    server = Server(context, Offer(context, tools))
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _stop) if is_main else None
     try:
@@ -55,9 +55,10 @@ def serve(context: Context, tools: str | None) -> int:
 class Server:
     """One conversation."""
 
-    def __init__(self, context: Context, memory: MemoryTools) -> None:
+    def __init__(self, context: Context, offer: Offer) -> None:
         self._context = context
-        self._memory = memory
+        self._offer = offer
+        self._client = ""  # who calls, as it introduced itself
         # The raw stream: a thread that hangs in a write must hold no lock that the end needs.
         self._write: Callable[[bytes], object] = getattr(
             context.stdout, "raw", context.stdout
@@ -93,7 +94,7 @@ class Server:
         match request.method:
             case "initialize":
                 self._send(message.result(request.id, self._introduce(request)))
-                self._memory.ask_once()
+                self._offer.ask_once()
             case "ping":
                 self._send(message.result(request.id, {}))
             case "tools/list":
@@ -106,24 +107,27 @@ class Server:
 
     def _introduce(self, request: Request) -> dict[str, object]:
         asked = request.params.get("protocolVersion")
+        client = request.params.get("clientInfo")
+        name = client.get("name") if isinstance(client, dict) else None
+        self._client = name if isinstance(name, str) else ""
         introduction: dict[str, object] = {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
             "capabilities": {"tools": {}},
             "serverInfo": {"name": SERVER_NAME, "version": __version__},
         }
-        if not self._memory.is_empty:
+        if self._offer.has_memory:
             introduction["instructions"] = INSTRUCTIONS
         return introduction
 
     def _list(self, id: Id) -> None:  # noqa: A002 - its name in JSON-RPC
-        self._send(message.result(id, {"tools": self._memory.listed()}))
+        self._send(message.result(id, {"tools": self._offer.listed()}))
 
     def _call(self, request: Request) -> None:
         if request.refusal is not None:
             self._send(_answer(request.id, refused(request.refusal), is_refusal=True))
             return
         name = request.params.get("name")
-        if not isinstance(name, str) or not self._memory.knows(name):
+        if not isinstance(name, str) or not self._offer.knows(name):
             raise Refused(message.INVALID_PARAMS, "unknown tool", request.id)
         given = request.params.get("arguments", {})
         if not self._calls.put(lambda waited: self._settle(request.id, name, given, waited)):
@@ -133,7 +137,7 @@ class Server:
         try:
             if waited > CALL_WAIT_SECONDS:
                 raise _busy()
-            text, is_refusal = self._memory.call(name, given)
+            text, is_refusal = self._offer.call(name, given, client=self._client)
         except AmuxError as refusal:
             text, is_refusal = refused(refusal), True
         except Exception as error:  # the one blanket of this process
@@ -147,7 +151,7 @@ class Server:
         while place is not None and place.tb_next is not None:
             place = place.tb_next
         where = f"{place.tb_frame.f_code.co_qualname}:{place.tb_lineno}" if place else "nowhere"
-        self._memory.notice(f"incident {incident}: {type(error).__name__} in {where}")
+        self._offer.notice(f"incident {incident}: {type(error).__name__} in {where}")
         return Internal(
             "amux made a mistake",
             hint="report the line of this incident on standard error",

@@ -1,0 +1,31 @@
+"""Who does the work of the tools on tasks: a function of an errand each.
+
+Rule 1: it is loaded with the first call that is about a task: it is half of the journal, and a
+        command line that reads a status must not pay for it.
+"""
+
+from amux.journal import childwork, finding, listing, sessionpart, tasks, work, writing
+from amux.journal.errand import Errand
+from amux.journal.roster import WRITE, Result, Work
+
+
+def _write(errand: Errand) -> Result:
+    return writing.write(errand, sessionpart.Tasks())
+
+
+WORK: dict[str, Work] = {
+    WRITE: _write,
+    "memory_task_resolve": finding.task_resolve,
+    "memory_ingress_register": tasks.register,
+    "memory_task_admit_v2": tasks.admit,
+    "memory_task_write_owner": tasks.own,
+    "memory_cp_confirm": tasks.confirm,
+    "memory_task_operation": work.operation,
+    "memory_artifact_mutation_reconcile_v1": work.reconcile,
+    "memory_task_terminal_v1": work.finish,
+    "memory_child_plan": childwork.plan,
+    "memory_child_submit": childwork.submit,
+    "memory_task_list": listing.task_list,
+    "memory_task_show": listing.task_show,
+    "memory_task_revoke": listing.task_revoke,
+}
