@@ -11,7 +11,7 @@ from tests.support.journal_faces import Cli, InProcess, Mcp
 from tests.support.workspaces import STRANGER, around, project, tree
 from tests.support.workspaces import layout as write_layout
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+as_root = pytest.mark.usefixtures("as_root")
 DAY = ".memory/clients/{}/tasks/20260314.md"
 
 

@@ -21,13 +21,14 @@ from tests.support.mounts import read_only, small_disk
 from tests.support.roots import canonical_bytes, tree
 from tests.support.watched import changes
 from tests.support.writers import Receipt, Writer, workspace_in
+from tests.support.rights import cannot
 
 DAY = ".devcodex/.memory/clients/codex/tasks/20260314.md"
 SUMMARY = ".devcodex/.memory/clients/codex/SUMMARY.md"
 STRANGER = 54_321
 CONTENT = "the text of this call"
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only uid 0 gives away, mounts, makes nodes")
+as_root = pytest.mark.usefixtures("as_root")
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_odd_things_in_the_way_are_refused_within_a_tenth_of_a_second(
             os.mknod(day, 0o600 | stat.S_IFSOCK)
         case "device":
             if os.geteuid():
-                pytest.skip("only uid 0 makes devices")
+                cannot("only uid 0 makes devices")
             os.mknod(day, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
     face = InProcess(base)
     calls: list[Callable[[], tuple[str, str]]] = [

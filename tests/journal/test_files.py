@@ -16,6 +16,7 @@ from amux.journal.files import Edited
 from amux.journal.moment import Moment
 from amux.journal.refusals import refuse
 from tests.support.roots import DAY, NOW, SECONDS, adding, canonical_bytes, place_in, tree, write
+from tests.support.rights import cannot
 
 OLD = b"# old\n"
 LONG_AGO = 1_500_000_000_000_000_000
@@ -85,7 +86,7 @@ def test_a_file_is_replaced_with_its_mode(tmp_path: Path, day: Path) -> None:
     assert (done.receipt["beforeBytes"], done.receipt["afterBytes"]) == (6, 11)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only uid 0 may give files away")
+@pytest.mark.usefixtures("as_root")
 @pytest.mark.requirement("J63")
 def test_uid_0_keeps_a_files_owner_and_gives_new_ones_to_the_trees(
     tmp_path: Path, day: Path
@@ -275,7 +276,7 @@ def test_what_is_no_regular_file_is_refused_and_left(tmp_path: Path, day: Path, 
             day.mkdir()
         case _:
             if os.geteuid():
-                pytest.skip("only uid 0 makes devices")
+                cannot("only uid 0 makes devices")
             os.mknod(day, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
     refusal = refused(tmp_path, adding(b"ours\n"))
     assert reason(refusal) == (Code.CORRUPT, "MEMORY_FILE_NOT_REGULAR")

@@ -15,7 +15,7 @@ from amux.journal.layout import Layout
 from tests.support.workspaces import NAMESPACE, STRANGER, project
 from tests.support.workspaces import layout as write_layout
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+as_root = pytest.mark.usefixtures("as_root")
 
 
 def find(

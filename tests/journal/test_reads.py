@@ -17,6 +17,7 @@ from amux.journal import index
 from tests.support.journal_faces import CLAUDE, CODEX, Cli, Face, InProcess, Mcp
 from tests.support.mcp_lines import environment
 from tests.support.workspaces import layout, project, tree
+from tests.support.rights import cannot
 
 HEAD = "| 日期 | 会话 | 类型 | 摘要 | 关联报告 | 关联记忆 | 状态 |\n"
 HEAD += "|---|:--:|---|---|---|---|:-:|\n"
@@ -832,7 +833,7 @@ def test_a_workspace_on_a_read_only_mount_answers_and_refuses_to_be_written(
 ) -> None:
     can = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     if can.returncode:
-        pytest.skip("this user may not mount")
+        cannot("this user may not mount")
     base = tmp_path / "billing"
     project(base.parent, base.name)
     desk = World(base, InProcess(base), date(2026, 3, 14))

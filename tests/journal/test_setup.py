@@ -24,7 +24,7 @@ from tests.support.journal_faces import InProcess
 from tests.support.workspaces import NAMESPACE, STRANGER, around, project, tree
 from tests.support.workspaces import layout as write_layout
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+as_root = pytest.mark.usefixtures("as_root")
 RECEIPT = {
     "schemaVersion", "root", "mode", "project", "created", "changed", "unchanged", "projects",
     "warnings", "nextCall",

@@ -16,6 +16,7 @@ from amux.journal import section as sections
 from amux.journal.files import Edit, Edited
 from tests.support.roots import SECONDS, canonical_bytes, tree
 from tests.support.writers import Receipt, Writer, workspace_in
+from tests.support.rights import cannot
 
 DAY = ".memory/clients/codex/tasks/20260314.md"
 SUMMARY = ".memory/clients/codex/SUMMARY.md"
@@ -755,7 +756,7 @@ def test_odd_things_are_refused_at_once_and_nothing_outside_is_touched(
         day(base).mkdir()
     elif kind == "device":
         if os.geteuid():
-            pytest.skip("only uid 0 makes devices")
+            cannot("only uid 0 makes devices")
         os.mknod(day(base), 0o600 | stat.S_IFCHR, os.makedev(1, 5))
     writer.call("decide", decision="warm")
     begun = time.monotonic()
