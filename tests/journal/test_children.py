@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -511,7 +510,7 @@ def test_results_beside_a_lease_are_bounded() -> None:
     slot = plan.latest("a")
     assert slot is not None
     assert len(slot.beside) == worklease.MAX_BESIDE
-    assert replace(slot, beside=()).has_ended
+    assert slot.replace(beside=()).has_ended
 
 
 @pytest.mark.requirement("T69")
@@ -528,13 +527,13 @@ def test_what_has_no_spelling_is_malformed_and_has_no_name() -> None:
 @pytest.mark.requirement("T70")
 def test_a_set_that_was_tampered_with_is_not_believed() -> None:
     plan = submitted(opened(), "a", evidence(opened().slots[0]))
-    twin = replace(plan, slots=(plan.slots[0], *plan.slots))
+    twin = plan.replace(slots=(plan.slots[0], *plan.slots))
     _, receipt = childset.integrate(twin, ["a"], now=SOON)
     assert receipt["patchOrder"] == []
-    foreign = replace(plan.slots[0], lease=replace(plan.slots[0].lease, plan_digest=HEX))
-    _, receipt = childset.integrate(replace(plan, slots=(foreign, plan.slots[1])), [], now=SOON)
+    foreign = plan.slots[0].replace(lease=plan.slots[0].lease.replace(plan_digest=HEX))
+    _, receipt = childset.integrate(plan.replace(slots=(foreign, plan.slots[1])), [], now=SOON)
     assert receipt["patchOrder"] == []
-    bare = replace(plan, slots=())
+    bare = plan.replace(slots=())
     _, receipt = childset.integrate(bare, [], now=SOON)
     takeover = receipt["serialTakeover"]
     assert isinstance(takeover, list)

@@ -1,7 +1,6 @@
 """A hand-off card's state line against the present, as values (T65)."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -31,12 +30,12 @@ def state(**changes: object) -> TaskState:
         settled=Settled(), admission_lease=None, terminal=None, projection="clean",
         transitions=(),
     )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return made.replace(**changes)  # type: ignore[arg-type]
 
 
 def confirmed() -> Checkpoints:
     first, *rest = checkpoint.start().slots
-    return Checkpoints(epoch=1, slots=(replace(first, status=CONFIRMED), *rest))
+    return Checkpoints(epoch=1, slots=(first.replace(status=CONFIRMED), *rest))
 
 
 def opened(name: str = "op-1") -> Operation:
@@ -52,7 +51,7 @@ def present(found: TaskState | None, **changes: object) -> Present:
         task_id=ID, identity_problem=None, status="active", state=found, task_path="bugs/a",
         stale=(), artifacts={},
     )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return made.replace(**changes)  # type: ignore[arg-type]
 
 
 def card(found: TaskState | None, *artifacts: tuple[str, str], task: str = ID) -> Card:
@@ -104,10 +103,10 @@ def test_a_state_line_with_odd_parts_is_none(change: dict[str, object]) -> None:
 @pytest.mark.requirement("T65")
 def test_the_first_row_of_the_table_that_applies_decides() -> None:
     found = state(checkpoints=confirmed())
-    unfinished = replace(found.admission, phase="prepared")
+    unfinished = found.admission.replace(phase="prepared")
     rows = [
-        (card(found), present(replace(found, operation=opened()), status="completed"), "reconcile"),
-        (card(found), present(replace(found, admission=unfinished)), "reconcile"),
+        (card(found), present(found.replace(operation=opened()), status="completed"), "reconcile"),
+        (card(found), present(found.replace(admission=unfinished)), "reconcile"),
         (card(found), present(found, identity_problem="identityDigest"), "ask"),
         (card(found), present(found, status="completed"), "ask"),
         (card(found, task="other"), present(found), "ask"),
@@ -126,7 +125,7 @@ def test_the_first_row_of_the_table_that_applies_decides() -> None:
 def test_each_item_has_its_verdict() -> None:
     before = state(checkpoints=confirmed(), operation=opened("op-1"))
     now = state(
-        state_sequence=12, settled=Settled(count=1, newest=(replace(opened("op-1"), effect="x"),)),
+        state_sequence=12, settled=Settled(count=1, newest=(opened("op-1").replace(effect="x"),)),
         checkpoints=confirmed(),
     )  # fmt: skip
     given = card(before, ("same", "1"), ("changed", "1"), ("gone", "1"))
@@ -149,12 +148,12 @@ def test_the_next_action_is_the_cards_as_data() -> None:
     found = state()
     result = diff.compare(card(found), present(found))
     assert result["nextAction"] == "the card's next-action: go on"
-    moved = diff.compare(card(found), present(replace(found, state_sequence=10)))
+    moved = diff.compare(card(found), present(found.replace(state_sequence=10)))
     assert moved["nextAction"] == "read again: admission; then the card's next-action: go on"
     assert diff.compare(None, present(found))["nextAction"] == "read the task's sessions.md"
-    unfinished = replace(found, admission=replace(found.admission, phase="prepared"))
+    unfinished = found.replace(admission=found.admission.replace(phase="prepared"))
     assert diff.compare(None, present(unfinished))["nextAction"] == "repeat the admission"
-    busy = replace(found, operation=opened("op-2"))
+    busy = found.replace(operation=opened("op-2"))
     again = diff.compare(None, present(busy))
     assert again["nextAction"] == "reconcile the open operation"
     assert verdicts(again)["operation:op-2"] == "new"

@@ -18,10 +18,10 @@ from amux.journal import writing
 from amux.journal.errand import Errand
 from tests.support.journal_faces import Cli, InProcess, Mcp
 from tests.support.mounts import read_only, small_disk
+from tests.support.rights import cannot
 from tests.support.roots import canonical_bytes, tree
 from tests.support.watched import changes
 from tests.support.writers import Receipt, Writer, workspace_in
-from tests.support.rights import cannot
 
 DAY = ".devcodex/.memory/clients/codex/tasks/20260314.md"
 SUMMARY = ".devcodex/.memory/clients/codex/SUMMARY.md"

@@ -15,8 +15,8 @@ from amux.journal import files
 from amux.journal.files import Edited
 from amux.journal.moment import Moment
 from amux.journal.refusals import refuse
-from tests.support.roots import DAY, NOW, SECONDS, adding, canonical_bytes, place_in, tree, write
 from tests.support.rights import cannot
+from tests.support.roots import DAY, NOW, SECONDS, adding, canonical_bytes, place_in, tree, write
 
 OLD = b"# old\n"
 LONG_AGO = 1_500_000_000_000_000_000

@@ -1,7 +1,5 @@
 """Read plans and cursors: the vectors, the checks in their order, and what each is bound to."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,8 +122,8 @@ def test_another_plan_or_source_is_a_mismatch() -> None:
         {"query": {"limit": 5, "status": "completed", "since": "2026-01-01"}},
         {"plan": plan(intent="resume")},
         {"plan": plan(epoch="ctx-0000000000000000")},
-        {"plan": replace(plan(), asker=replace(ASKER, project="web"))},
-        {"plan": replace(plan(), asker=replace(ASKER, agent="pi"))},
+        {"plan": plan().replace(asker=ASKER.replace(project="web"))},
+        {"plan": plan().replace(asker=ASKER.replace(agent="pi"))},
     ],
 )
 def test_a_cursor_is_refused_by_every_other_question(other: dict[str, object]) -> None:

@@ -16,8 +16,8 @@ import pytest
 from amux.journal import index
 from tests.support.journal_faces import CLAUDE, CODEX, Cli, Face, InProcess, Mcp
 from tests.support.mcp_lines import environment
-from tests.support.workspaces import layout, project, tree
 from tests.support.rights import cannot
+from tests.support.workspaces import layout, project, tree
 
 HEAD = "| 日期 | 会话 | 类型 | 摘要 | 关联报告 | 关联记忆 | 状态 |\n"
 HEAD += "|---|:--:|---|---|---|---|:-:|\n"

@@ -1,7 +1,6 @@
 """What the machines of tasks decide at their edges, without a disk (T3, T32, T51 to T62)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -104,7 +103,7 @@ def test_a_lease_follows_only_what_its_table_allows(story: Story, operation: str
 
 
 def _with(owner: lease.Lease, status: str) -> lease.Lease:
-    return replace(owner, status=status)
+    return owner.replace(status=status)
 
 
 @pytest.mark.requirement("T2", "T56")

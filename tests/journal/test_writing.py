@@ -14,9 +14,9 @@ from amux.errors import AmuxError, Code
 from amux.journal import scribe
 from amux.journal import section as sections
 from amux.journal.files import Edit, Edited
+from tests.support.rights import cannot
 from tests.support.roots import SECONDS, canonical_bytes, tree
 from tests.support.writers import Receipt, Writer, workspace_in
-from tests.support.rights import cannot
 
 DAY = ".memory/clients/codex/tasks/20260314.md"
 SUMMARY = ".memory/clients/codex/SUMMARY.md"

@@ -9,7 +9,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from amux.core.canonical import digest
@@ -108,7 +107,7 @@ def workspace_in(base: Path) -> Path:
 
 
 def _with_chance(given: Surroundings, chance: Callable[[int], bytes]) -> Surroundings:
-    return replace(given, random_bytes=chance)
+    return given.replace(random_bytes=chance)
 
 
 def _text(found: dict[str, object], name: str) -> str | None:

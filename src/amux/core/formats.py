@@ -11,22 +11,26 @@ Rule 4: what repeats without a bound begins where nothing of its alphabet stands
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import contains
 
 from amux.core import placeholder
 from amux.core.lazy import Lazy
+from amux.core.value import Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # each row is itself
 class Format:
     """One published format; `is_spread` if blanks or slashes may stand within it."""
 
-    kind: str
-    literals: tuple[str, ...]
-    pattern: Lazy
-    is_spread: bool
+    __slots__ = ("is_spread", "kind", "literals", "pattern")
+
+    def __init__(
+        self, kind: str, literals: tuple[str, ...], pattern: Lazy, is_spread: bool
+    ) -> None:
+        self.kind = kind
+        self.literals = literals
+        self.pattern = pattern
+        self.is_spread = is_spread
 
 
 def _row(kind: str, literals: str, pattern: str, *, spread: bool = False) -> Format:
@@ -129,8 +133,7 @@ FORMATS = (
 _SIGNS = "_-.:/="
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Value, kw_only=False):
     """Literals that have a sign in common, and beside each the format that it belongs to."""
 
     sign: str

@@ -6,16 +6,14 @@ Rule 3: a published format is refused to everybody; a guess by shape may be over
 Rule 4: what was stored earlier stays readable and can be forgotten: guards are on writing.
 """
 
-from dataclasses import dataclass
-
 from amux.core import assigned, formats, invisible
+from amux.core.value import Value
 from amux.errors import InvalidArgument, SecretDetected
 
 INVISIBLE = "invisible_text"
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Value, kw_only=False):
     """A secret was found: what it looks like and in which line, but not what it is."""
 
     kind: str
@@ -23,8 +21,7 @@ class Secret:
     is_guess: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Invisible:
+class Invisible(Value, kw_only=False):
     """An invisible character was found: which, in which line, at which byte."""
 
     character: str

@@ -7,8 +7,9 @@ Rule 4: a binding is compared, never trusted: a forged one can only lead to a re
 """
 
 import hashlib
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from amux.core.value import Value
 
 OVERFLOW_UID = 65534  # what the kernel shows for a uid that this namespace does not know
 ROOT_UID = 0
@@ -20,8 +21,7 @@ KINDS: tuple[Kind, ...] = ("person", "service", "runtime", "agent")
 VERBS: tuple[Verb, ...] = ("read", "write")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Value):
     """What a face knows of who calls: the kernel's word, and what the request says."""
 
     uid: int | None
@@ -31,8 +31,7 @@ class Caller:
     surface: str = "rpc"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
+class Actor(Value):
     """Who authenticated: a process of a uid, or the holder of a token."""
 
     alias: str
@@ -67,8 +66,7 @@ class Actor:
         return self.alias.startswith("token:")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Value, kw_only=False):
     """The partition that a call works in: `global` or `principal:<id>`."""
 
     name: str
@@ -77,8 +75,7 @@ class Scope:
 GLOBAL = Scope("global")
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Value, kw_only=False):
     """The answer of access: this actor, for this principal, in this scope, now."""
 
     actor: Actor

@@ -7,8 +7,8 @@ Rule 3: reading accepts `.md` in any case; creating accepts only `.md`.
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.errors import InvalidArgument
 
 ENTRY = "MEMORY.md"
@@ -33,8 +33,7 @@ _BAD_CATEGORIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DocPath:
+class DocPath(Value, kw_only=False):
     """The logical path of a document: `/`-separated, relative, ending in `.md`."""
 
     text: str
@@ -77,8 +76,7 @@ class DocPath:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class PathPrefix:
+class PathPrefix(Value, kw_only=False):
     """The beginning of logical paths; a trailing `/` means the folder, empty means all."""
 
     text: str

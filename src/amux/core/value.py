@@ -90,6 +90,11 @@ class Value(metaclass=_Slotted):
         def __delattr__(self, name: str) -> None:
             raise AttributeError(f"{type(self).__name__} is frozen: {name}")
 
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Name its fields, in their order."""
+        return cls._names
+
     def replace(self, **changes: "Any") -> "Self":
         """Give a copy with some fields changed."""
         return type(self)(**{**self.fields(), **changes})

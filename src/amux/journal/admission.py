@@ -10,7 +10,6 @@ Rule 4: nothing of a foreign state is inherited but its numbers.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -157,8 +156,7 @@ def failed(state: TaskState, reason: str, facts: Facts, ask: Ask, now: Moment) -
     if (admission.phase, admission.error_reason) == (NEEDS_RECONCILE, reason):
         return state
     made = shape.seal(
-        replace(
-            admission,
+        admission.replace(
             phase=NEEDS_RECONCILE,
             failed_from_phase=admission.reached,
             error_reason=reason,
@@ -208,8 +206,8 @@ def conflict(task_id: str) -> Refused:
 
 
 def _taken(ask: Ask) -> Refused:
-    return replace(
-        conflict(ask.task_id), hint="the task is there: bind it, with the words of the person"
+    return conflict(ask.task_id).replace(
+        hint="the task is there: bind it, with the words of the person"
     )
 
 
@@ -283,7 +281,7 @@ def _owned(state: TaskState, ask: Ask, facts: Facts, now: Moment) -> dict[str, o
     made = take(None, "acquire", claim, now, task_id=state.task_id, known=state.generation)
     lease = state.admission_lease
     if lease is not None and lease.consumed_at is None:
-        lease = shape.seal(replace(lease, consumed_at=now.iso))
+        lease = shape.seal(lease.replace(consumed_at=now.iso))
     return {"owner": made, "admission_lease": lease}
 
 
@@ -303,10 +301,9 @@ def _leased(
 def _at(admission: Transaction, phase: str, recovery: Recovery | None) -> Transaction:
     kept = admission.recovery
     if recovery is not None:
-        kept = shape.seal(replace(recovery, recovered_phase=phase))
+        kept = shape.seal(recovery.replace(recovered_phase=phase))
     return shape.seal(
-        replace(
-            admission,
+        admission.replace(
             phase=phase,
             failed_from_phase=None,
             error_reason=None,

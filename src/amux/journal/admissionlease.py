@@ -6,7 +6,6 @@ Rule 3: editing state by hand, or keeping the person's words, is no substitute.
 """
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 from amux.journal import context, shape
@@ -64,9 +63,9 @@ def acquire(
     made = follow(
         known,
         cause("acquire", request_digest, facts, now),
-        admission=shape.seal(replace(known.admission, phase=FENCED)),
+        admission=shape.seal(known.admission.replace(phase=FENCED)),
         owner=take(None, "acquire", claim, now, task_id=known.task_id, known=known.generation),
-        admission_lease=shape.seal(replace(lease, consumed_at=now.iso)),
+        admission_lease=shape.seal(lease.replace(consumed_at=now.iso)),
     )
     return Accepted(
         state=made,
@@ -82,7 +81,7 @@ def finish(state: TaskState, request_digest: str, facts: Facts, now: Moment) -> 
     return follow(
         state,
         cause(FINALIZED, request_digest, facts, now),
-        admission=shape.seal(replace(state.admission, phase=FINALIZED)),
+        admission=shape.seal(state.admission.replace(phase=FINALIZED)),
     )
 
 

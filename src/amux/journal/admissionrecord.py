@@ -4,8 +4,9 @@ Rule 1: the transaction names its ingress and request by digest; it holds no wor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+from amux.core.value import Value
 
 PREPARED, IDENTITY, OVERVIEW = "prepared", "identity-written", "overview-written"
 CP_STATE, FENCED, FINALIZED = "cp-state-written", "owner-fenced", "finalized"
@@ -13,8 +14,7 @@ PHASES = (PREPARED, IDENTITY, OVERVIEW, CP_STATE, FENCED, FINALIZED)
 NEEDS_RECONCILE = "needs-reconcile"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
+class Recovery(Value):
     """Proof that an admission which was interrupted was completed from exact read-back."""
 
     SCHEMA: ClassVar[str] = "TaskAdmissionReconciliationReceiptV1"
@@ -31,8 +31,7 @@ class Recovery:
     receipt_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Transaction(Value):
     """The resumable record that turns an ingress into a task, once."""
 
     SCHEMA: ClassVar[str] = "TaskAdmissionTransactionV1"
@@ -63,8 +62,7 @@ class Transaction:
         return self.phase == FINALIZED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionLease:
+class AdmissionLease(Value):
     """One-shot permission to finish an admission in a second call."""
 
     SCHEMA: ClassVar[str] = "AdmissionContinuationLeaseV1"

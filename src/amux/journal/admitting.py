@@ -6,10 +6,10 @@ Rule 3: a step that fails is recorded and said with the phase that stands; the s
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.errors import AmuxError
 from amux.journal import (
     admission,
@@ -45,8 +45,7 @@ _REF_PREFIX = "ingress-"
 _MIN_HEX = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class Understood(Value):
     """A request, and what it means of what is there."""
 
     ask: Ask
@@ -56,8 +55,7 @@ class Understood:
     """The ingress that the call's own words make; None where one was given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class Admitted(Value):
     """What an admission came to."""
 
     loaded: Loaded

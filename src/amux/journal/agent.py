@@ -6,9 +6,9 @@ Rule 3: directories never decide a write, and nothing defaults to one agent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from amux.core import strict
+from amux.core.value import Value
 from amux.errors import AmuxError
 from amux.journal.refusals import refuse
 
@@ -59,8 +59,7 @@ _LOOKED_FOR = "no client name, variable, argument or profile names an agent"
 _ILLEGAL_PROFILE = "no client name, variable or argument names an agent, and the profile none known"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Value):
     """The agent that the facts show, before any argument or profile."""
 
     agent: str
@@ -75,8 +74,7 @@ class Host:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Value):
     """The agent of one call, as every result tells it (J32)."""
 
     id: str
@@ -102,16 +100,14 @@ class Agent:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Value):
     """What `profile/config.json` hints."""
 
     agent: str = ""
     is_illegal: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionKey:
+class SessionKey(Value):
     """The key of the session at work, and where it came from (J27)."""
 
     key: str

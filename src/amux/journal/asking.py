@@ -4,8 +4,7 @@ Rule 1: planned bytes follow from the request alone, so that a repeat plans the 
 Rule 2: a file that is kept has no planned bytes and need only be there.
 """
 
-from dataclasses import dataclass
-
+from amux.core.value import Value
 from amux.journal import shape
 from amux.journal.admissionrecord import Recovery, Transaction
 from amux.journal.identity import VARIANTS
@@ -28,8 +27,7 @@ OVERVIEWS = {"bugs": "00-问题概况.md"}
 CHANGE_OVERVIEW, OVERVIEW, PRODUCT = "00-需求变更概况.md", "00-需求概况.md", "01-产品需求.md"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedFile:
+class PlannedFile(Value):
     """One file of T31, by its path below the active root."""
 
     path: str
@@ -38,8 +36,7 @@ class PlannedFile:
     """None where what is there is kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Value):
     """One request."""
 
     operation: str
@@ -55,8 +52,7 @@ class Ask:
     """Whether `sessions.md` is there and has no checkpoint block."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Value):
     """How a request begins."""
 
     is_started: bool = False

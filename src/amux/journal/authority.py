@@ -7,10 +7,10 @@ Rule 4: what follows a commit may fail and is said; the next authority call make
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from amux.core.canonical import ABSENT
+from amux.core.value import Value
 from amux.disk import glance
 from amux.errors import AmuxError, NotFound
 from amux.journal import (
@@ -66,8 +66,7 @@ def run(errand: Errand, act: Callable[["Call"], T]) -> T:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Value, kw_only=False):
     """A task's record, and the state that it holds."""
 
     record: Record | None
@@ -130,16 +129,16 @@ class Call:
 
     def renewed(self, epoch: str) -> None:
         """Go on with a new context epoch in this call."""
-        self.standing = replace(self.standing, context_epoch=epoch)
+        self.standing = self.standing.replace(context_epoch=epoch)
 
     def at_revision(self, revision: int) -> None:
         """Go on with the route revision that the call gives."""
-        self.standing = replace(self.standing, route_revision=revision)
+        self.standing = self.standing.replace(route_revision=revision)
 
     def at_layout(self) -> None:
         """Look at the layout again, after this call has written it."""
         layout, earlier = presence.layouts(self.errand)
-        self.standing = replace(self.standing, layout_identity=layout, earlier_layouts=earlier)
+        self.standing = self.standing.replace(layout_identity=layout, earlier_layouts=earlier)
 
     def load(self, task_id: str) -> Loaded:
         """Read a task's record; refuses one that is damaged or was put back from a backup."""

@@ -6,9 +6,9 @@ Rule 2: nothing rests on a hint: what fails here is said and refuses nothing.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from amux.core.value import Value
 from amux.disk import glance
 from amux.errors import AmuxError
 from amux.journal import meta, record, retention, root, route, shape, workspace
@@ -24,8 +24,7 @@ BOUND, UNBOUND, SKIPPED, FAILED = "bound", "unbound", "skipped", "failed"
 _LIFETIME = timedelta(seconds=route.LIFETIME_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Value, kw_only=False):
     """What became of a hint."""
 
     outcome: str
@@ -138,8 +137,8 @@ def _change(
 def _says_it(known: Hint, body: Mapping[str, object], made: Hint, errand: Errand) -> bool:
     """Tell whether a hint says already what is to be said, so that a repeat writes nothing."""
     is_live = route.read(body, now=errand.now.iso) is not None
-    return (is_live or known.state == route.UNBOUND) and replace(
-        known, trigger=made.trigger, expires_at=made.expires_at, entry_digest=""
+    return (is_live or known.state == route.UNBOUND) and known.replace(
+        trigger=made.trigger, expires_at=made.expires_at, entry_digest=""
     ) == made
 
 

@@ -6,7 +6,8 @@ Rule 2: a `state` line is the server's and never the caller's (J69).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from amux.core.value import Value
 
 HANDOFF = "ContextHandoffCard"
 HANDOFF_HEADING = f"### 🤝 {HANDOFF}"
@@ -29,8 +30,7 @@ _HEADING = re.compile(rb"^(#{1,6})[ \t]+([^\n]*)\n", re.MULTILINE)
 _LINE = re.compile(r"^- \*\*([^*\n]+)\*\*[：:]([^\n]*)\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Value):
     """A card found in bytes: its range in them, heading included, and its lines."""
 
     start: int
@@ -38,8 +38,7 @@ class Card:
     values: Mapping[str, str]  # the first line of a key counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handoff:
+class Handoff(Value):
     """A ContextHandoffCard to be written: the caller's lines, and the server's `state`."""
 
     values: Mapping[str, str]

@@ -7,9 +7,9 @@ Rule 3: CP1 confirmed anew starts an epoch; the one before is history.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import shape
 from amux.journal.machine import Accepted, Refused
 
@@ -19,8 +19,7 @@ MAX_EPOCHS = 8  # kept, the present one not counted (T9)
 MAX_VERSIONS = 32  # of a slot that are remembered: a record stays small (TP5)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
+class Confirmation(Value):
     """One yes."""
 
     artifact_path: str
@@ -34,8 +33,7 @@ class Confirmation:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Value):
     """One checkpoint."""
 
     phase: str
@@ -45,16 +43,14 @@ class Slot:
     """The artifact versions that this slot has had in its epoch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
+class Epoch(Value):
     """The slots of one epoch that is over."""
 
     epoch: int
     slots: tuple[Slot, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoints:
+class Checkpoints(Value):
     """The three slots of a task, and what they were before."""
 
     epoch: int
@@ -94,8 +90,7 @@ def start(epoch: int = 1) -> Checkpoints:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Value):
     """A person's answer, as it is to be kept."""
 
     phase: str
@@ -190,12 +185,12 @@ def _put(before: Checkpoints, answer: Answer, status: str) -> Checkpoints:
 
 def reopened(before: Checkpoints) -> Checkpoints:
     """Give the slots of a task that is reopened: a new epoch, nothing confirmed (T32)."""
-    return replace(start(before.epoch + 1), history=_with_epoch(before))
+    return (start(before.epoch + 1)).replace(history=_with_epoch(before))
 
 
 def _with_epoch(before: Checkpoints) -> tuple[Epoch, ...]:
     """Give the history with the present epoch; what versions there were is of no more use."""
-    slots = tuple(replace(slot, versions=()) for slot in before.slots)
+    slots = tuple(slot.replace(versions=()) for slot in before.slots)
     return (*before.history, Epoch(epoch=before.epoch, slots=slots))[-MAX_EPOCHS:]
 
 

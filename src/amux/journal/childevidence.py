@@ -7,9 +7,9 @@ Rule 3: of the journal's own records a child may only hand back what it was give
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import children, shape
 from amux.journal.worklease import (
     ACCEPTED_VERDICT,
@@ -29,8 +29,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Value):
     """What the ring saw when the evidence came in."""
 
     now: str

@@ -8,10 +8,10 @@ Rule 3: this is arithmetic on what was asked: no file is looked at here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from amux.core import canonical
+from amux.core.value import Value
 
 READ_ONLY, VALIDATION, PATCH = "read-only", "isolated-validation", "isolated-worktree-patch"
 SURFACES = (
@@ -26,8 +26,7 @@ INDEPENDENT, COUPLED, SERIAL = "independent", "weakly-coupled-lock", "serial-req
 VIOLATION = "policy-violation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Value):
     """One piece of work as it was asked for."""
 
     work_item_id: str
@@ -79,8 +78,7 @@ class Item:
         return tuple(name for name in (*SURFACES, *ROOT_SURFACES) if name not in allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value, kw_only=False):
     """Whether items are independent of each other."""
 
     status: str
@@ -168,8 +166,7 @@ def _serial_reasons(items: Sequence[Item]) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What a plan is made from, besides its items."""
 
     task_id: str

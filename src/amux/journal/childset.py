@@ -6,7 +6,6 @@ Rule 2: closing a set again gives the same receipt, until new leases are handed 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from amux.core import canonical
 from amux.journal import children
@@ -56,7 +55,7 @@ def integrate(
     receipt["receiptDigest"] = canonical.digest(receipt)
     every = [item.work_item_id for item in plan.items]
     closed_at = now if set(names) == set(every) else plan.closed_at
-    return replace(plan, receipts={**plan.receipts, key: receipt}, closed_at=closed_at), receipt
+    return plan.replace(receipts={**plan.receipts, key: receipt}, closed_at=closed_at), receipt
 
 
 def takeover(plan: ChildPlan, names: Sequence[str]) -> list[dict[str, object]]:

@@ -6,9 +6,9 @@ Rule 3: what follows the commit can be done again: a repeat of the call finishes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from amux.core.value import Value
 from amux.journal import context, lease, projectlease, settling, shape
 from amux.journal.checkpoint import CONFIRMED
 from amux.journal.facts import Facts
@@ -24,8 +24,7 @@ ROLES = ("ecr", "report", "memory", "completion")
 MAX_BYTES = 8 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
+class Finish(Value):
     """End the task."""
 
     owner: str
@@ -36,8 +35,7 @@ class Finish:
     problem: Refused | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Value):
     """What became of it."""
 
     terminal: Terminal
@@ -85,7 +83,7 @@ def decide(state: TaskState | None, command: Finish, facts: Facts, now: Moment) 
         terminal=terminal,
         operation=None,
         # What a task did is chained in the digest; the records themselves are not kept (T9).
-        settled=replace(cleared.settled, newest=()),
+        settled=cleared.settled.replace(newest=()),
         projection=PENDING,
     )
     return Accepted(

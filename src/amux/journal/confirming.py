@@ -5,9 +5,9 @@ Rule 1: path and digest are both given by the caller, and the server hashes the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from amux.core.canonical import ABSENT
+from amux.core.value import Value
 from amux.errors import AmuxError
 from amux.journal import context, observing, planning, relative
 from amux.journal.authority import Call
@@ -19,8 +19,7 @@ from amux.journal.task import TaskState
 _MEMORY = ".memory"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Bound(Value):
     """What is confirmed: a file of the task, or nothing at all for an exemption."""
 
     is_exempt: bool = False

@@ -5,10 +5,10 @@ Rule 2: every commit of the record moves it; a writer who has not seen the last 
 Rule 3: what is missing is told by name, in one order; no flag goes round a check.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import projectlease, shape
 from amux.journal.checkpoint import CONFIRMED
 from amux.journal.facts import Facts
@@ -22,8 +22,7 @@ MISSING = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteContext:
+class WriteContext(Value):
     """The coordinates of a task at one commit."""
 
     SCHEMA: ClassVar[str] = "CanonicalTaskWriteContextV1"

@@ -8,9 +8,9 @@ Rule 3: the index plays no part in it.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from amux.core.canonical import digest
+from amux.core.value import Value
 from amux.journal.readplan import ReadPlan
 from amux.journal.refusals import refuse
 
@@ -19,8 +19,7 @@ OFFSET_MAX = 1_000_000
 _SHAPE = re.compile(r"mc1\.([1-9][0-9]{0,6})\.([0-9a-f]{16})\.([0-9a-f]{16})\.([0-9a-f]{16})")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Value, kw_only=False):
     """What a cursor is bound to: a tool, a plan, and the query with its limit."""
 
     tool: str

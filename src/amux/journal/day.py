@@ -9,9 +9,9 @@ Rule 4: no token leaves here in returned text.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from amux.core.value import Value
 from amux.journal.insertion import BOM, decode, is_closed
 from amux.journal.remark import Remark
 from amux.journal.status import State, state_of
@@ -40,16 +40,14 @@ _TOKEN = re.compile(
 _HIDDEN = r"\1[hidden]"
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Value, kw_only=False):
     """A marker line of the first kind: which section it claims, and the token."""
 
     section: str
     token: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Value):
     """One session's part of a day; offsets count bytes of the file."""
 
     ordinal: int
@@ -83,8 +81,7 @@ class Section:
         return handle_of(self.id, self.bindings[0].token) if self.is_managed else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class Day(Value):
     """What a day's file holds; `sections` in file order."""
 
     sections: tuple[Section, ...]

@@ -5,9 +5,9 @@ Rule 1: an answer is made from this data, whether it was read from an index or m
 Rule 2: data of another shape raises ShapeError: whoever wrote it, it is not ours.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from amux.core.value import Value
 from amux.journal import card, day
 from amux.journal.remark import Remark, few
 from amux.journal.status import State
@@ -29,8 +29,7 @@ class Part(NamedTuple):
     card: tuple[int, int] | None  # of its ContextHandoffCard
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Value, kw_only=False):
     """A day as answers need it; sections in file order."""
 
     sections: tuple[Part, ...]

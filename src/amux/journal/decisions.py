@@ -4,8 +4,8 @@ Rule 1: people's text is never changed; a table that is not the file's end gets 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.journal import table
 from amux.journal.insertion import BOM, Insertion, close, insert
 from amux.journal.refusals import refuse
@@ -16,8 +16,7 @@ HEADING = "## 决策记录"
 _RULE = "|------|------|------|---------|------|\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Value):
     """One row of a decision table."""
 
     line: int

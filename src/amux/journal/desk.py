@@ -8,7 +8,6 @@ Rule 3: what is remembered between calls is in the book; the desk itself keeps n
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import islice
 from types import ModuleType
 
@@ -101,7 +100,7 @@ class Desk:
         if name == _PLAN:
             return _finished(tool, errand, self._plan(errand))
         if name in _PLANNED:
-            errand = replace(errand, plan=self._open_plan(errand))
+            errand = errand.replace(plan=self._open_plan(errand))
         elif name in _OPENING:
             errand = self._opening(errand)
         answer = self._work(tool, errand)(errand)
@@ -275,14 +274,14 @@ class Desk:
         if errand.arguments.get("freshContext") is True and errand.tool == readplan.STATUS:
             epoch = readplan.new_epoch(self._around.random_bytes(8))
             self._book.renew(errand.session_digest, epoch)
-            errand = replace(errand, epoch=epoch)
-        return replace(errand, plan=self._current(errand).opened())
+            errand = errand.replace(epoch=epoch)
+        return errand.replace(plan=self._current(errand).opened())
 
     def _open_others(self, errand: Errand, status: Result) -> None:
         """Open the memories of the agents that a status has shown: its next call may ask them."""
         others = status.get("otherAgents")
         for other in others if isinstance(others, list) else ():
-            self._book.keep(self._current(replace(errand, agent=str(other["id"]))).opened())
+            self._book.keep(self._current(errand.replace(agent=str(other["id"]))).opened())
 
     def _open_plan(self, errand: Errand) -> ReadPlan:
         """Give the open plan that a query goes by; a command line takes the status itself first."""
@@ -291,8 +290,7 @@ class Desk:
             current = None  # of a context that is gone
         if not self._around.is_mcp and current is None:
             service.memory_status(
-                replace(
-                    errand,
+                errand.replace(
                     tool=readplan.STATUS,
                     arguments={"limit": 1, "freshContext": False},
                     plan=self._current(errand).opened(),

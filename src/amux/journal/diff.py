@@ -7,9 +7,9 @@ Rule 3: the answer says what to do next; it writes nothing and grants nothing.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import checkpoint, operation
 from amux.journal.task import TaskState
 
@@ -65,8 +65,7 @@ def read_state_line(text: str) -> dict[str, object] | None:
     return said if are_named else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Present(Value):
     """What files and ledger say now."""
 
     task_id: str | None
@@ -82,8 +81,7 @@ class Present:
     """The present digests of files below the active root, by path; none where one is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Value, kw_only=False):
     """What the newest hand-off card says that can be compared."""
 
     task: str | None

@@ -8,8 +8,8 @@ Rule 3: the clock was read once, for `now`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.journal.book import Book
 from amux.journal.moment import Moment
 from amux.journal.readplan import ReadPlan
@@ -19,8 +19,7 @@ from amux.journal.workspace import Target
 Warning = dict[str, object]  # noqa: A001 - its name in J56
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class Errand(Value):
     """One call of one tool, checked as far as all tools are checked alike."""
 
     tool: str

@@ -5,28 +5,27 @@ Rule 2: random text among them is fresh for each call.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from amux.core.value import NOTHING, Value
 from amux.journal import refusals
 from amux.journal.projectlease import Standing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Value):
     """All that a machine may ask for; what a tool does not need stays empty."""
 
     standing: Standing
     name: str = ""
     """How a caller names the task in the next call: short, and fitting no other."""
-    target: Mapping[str, object] = field(default_factory=dict)
+    target: Mapping[str, object] = NOTHING
     """What a next call adds to mean the same project: `project`, or nothing."""
-    artifacts: Mapping[str, str] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = NOTHING
     """The present digest of each confirmed artifact, by phase; none where it is gone."""
     is_archived: bool = False
     is_identity_valid: bool = True
     is_owner_live: bool = False
     """Whether some process of the owner's session holds its live file (T10)."""
-    targets: Mapping[str, str] = field(default_factory=dict)
+    targets: Mapping[str, str] = NOTHING
     """The present digest of each target of the open operation; none where it cannot be seen."""
     seen_context: str | None = None
     """The context digest that the caller quotes, else the last that this process returned."""

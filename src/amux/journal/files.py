@@ -11,10 +11,10 @@ Rule 4: a receipt tells of the disk. An answer of "nothing to do" rests on bytes
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.disk import commit, regular
 from amux.disk.regular import Facts
 from amux.disk.tree import Folder
@@ -32,8 +32,7 @@ CONFLICT_SCHEMA = "MemoryTransactionConflictReceiptV2"
 NO_OP, CREATE, REPLACE = "no-op", "create", "replace"
 
 
-@dataclass(frozen=True, slots=True)
-class Edited(Generic[T]):
+class Edited(Value, Generic[T], kw_only=False):
     """What a pure function makes of a file: its new bytes, and whatever else it found out."""
 
     data: bytes
@@ -44,8 +43,7 @@ Edit = Callable[[bytes | None], Edited[T]]
 """Old bytes, None for no file, to new bytes; or a refusal, and then nothing is written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Value):
     """A file as it was looked at: step 1."""
 
     data: bytes | None
@@ -59,8 +57,7 @@ class Snapshot:
         return len(self.data or b"")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written(Generic[T]):
+class Written(Value, Generic[T]):
     """A file after step 7."""
 
     path: str

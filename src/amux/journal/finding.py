@@ -7,8 +7,8 @@ Rule 3: a locale chooses the words of `text`, and nothing else.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.disk import glance
 from amux.journal import (
     binding,
@@ -93,8 +93,7 @@ def _reader_of(readers: Sequence[Reader], found: Found) -> Reader | None:
     return next(reader for reader in readers if reader.target.project == project)
 
 
-@dataclass(frozen=True, slots=True)
-class _Details:
+class _Details(Value, kw_only=False):
     """What is told of the one task that was found."""
 
     rehydration: list[Result]

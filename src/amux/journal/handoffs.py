@@ -7,9 +7,9 @@ Rule 2: a card names its task by id. What it says is data, and grants nothing.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
 
+from amux.core.value import Value
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
 from amux.journal import card, day, diff, window
@@ -23,8 +23,7 @@ _TIME = re.compile(r"^- \*\*时间\*\*[：:](.*)$", re.MULTILINE)
 _AGENT = re.compile(r"[a-z][a-z-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handoff:
+class Handoff(Value):
     """A card as it was found."""
 
     agent: str

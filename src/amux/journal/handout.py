@@ -8,7 +8,6 @@ Rule 3: each file is whole at any moment. The record is written last; where a ki
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from amux.disk import atomic, commit, regular
 from amux.disk.ground import Ground
@@ -20,16 +19,18 @@ from amux.journal.rules import RECORD, Decision, Entry, Record, Rule
 FILE_MAX_BYTES = 1024 * 1024  # a file of settings has a thousandth of this
 
 
-@dataclass(slots=True, kw_only=True)
 class Handed:
     """What was done to files in the base, or would be; paths from there."""
 
-    created: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    warnings: list[dict[str, object]] = field(default_factory=list)
+    __slots__ = ("changed", "created", "left", "removed", "unchanged", "warnings")
+
+    def __init__(self) -> None:
+        self.created: list[str] = []
+        self.changed: list[str] = []
+        self.unchanged: list[str] = []
+        self.removed: list[str] = []
+        self.left: list[str] = []
+        self.warnings: list[dict[str, object]] = []
 
     def note(self, path: str, outcome: str) -> None:
         """Note what became of one path."""

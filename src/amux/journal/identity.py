@@ -7,12 +7,12 @@ Rule 3: an identity of the first version is left as it is; one of the second lie
 
 import json
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
 from uuid import UUID
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import shape
 from amux.journal.directory import KINDS
 
@@ -30,8 +30,7 @@ class Invalid(ValueError):
     """A file holds no identity; the text says what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Value):
     """Who a task is."""
 
     SCHEMA: ClassVar[str] = "TaskIdentityV2"
@@ -54,8 +53,7 @@ class Identity:
         return _pretty(shape.encode(self))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstIdentity:
+class FirstIdentity(Value):
     """An identity of the first version."""
 
     task_id: str

@@ -8,10 +8,10 @@ Rule 4: two generations stay, so that a reader who is under way still finds its 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from amux import __version__
 from amux.core import canonical
+from amux.core.value import Value
 from amux.disk import regular
 from amux.disk.ground import Ground
 from amux.journal.root import STATE, Held
@@ -30,8 +30,7 @@ OBJECT_MAX_BYTES = 16 * 1024 * 1024  # twice a window
 Record = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Value):
     """What one index is of: the SUMMARY or one day of an agent in one memory."""
 
     agent: str
@@ -55,8 +54,7 @@ class Scope:
         return f"{FOLDER}/{self.digest}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Value):
     """The file that an index was made from."""
 
     path: str
@@ -74,8 +72,7 @@ class Source:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(Value):
     """One generation of an index."""
 
     digest: str
@@ -86,15 +83,23 @@ class Manifest:
     """The digest of each partition's object, by key."""
 
 
-@dataclass(slots=True)
 class Consulted:
     """An index as one reader finds it; `fresh` until something of it does not hold."""
 
-    _ground: Ground | None
-    _scope: Scope
-    manifest: Manifest | None
-    reason: str | None = None
-    _found: dict[str, object] = field(default_factory=dict)
+    __slots__ = ("_found", "_ground", "_scope", "manifest", "reason")
+
+    def __init__(
+        self,
+        ground: Ground | None,
+        scope: Scope,
+        manifest: Manifest | None,
+        reason: str | None = None,
+    ) -> None:
+        self._ground = ground
+        self._scope = scope
+        self.manifest = manifest
+        self.reason = reason
+        self._found: dict[str, object] = {}
 
     @property
     def is_fresh(self) -> bool:

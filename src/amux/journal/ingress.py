@@ -8,11 +8,11 @@ Rule 3: an ingress starts one admission, once, within its day; what it has start
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import projectlease, shape
 from amux.journal.machine import Accepted, Refused
 from amux.journal.moment import Moment
@@ -27,8 +27,7 @@ _EVENT_CHARS = 16
 _REF_CHARS = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingress:
+class Ingress(Value):
     """One sentence of a person, as what it asked for."""
 
     SCHEMA: ClassVar[str] = "AdmissionIngressSnapshotV1"
@@ -65,8 +64,7 @@ class Ingress:
         return now.iso > self.expires_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(Value):
     """That an ingress has started an admission, and which."""
 
     SCHEMA: ClassVar[str] = "AdmissionIngressUseV1"
@@ -79,8 +77,7 @@ class Use:
     at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Value):
     """What the ledger knows of a session."""
 
     agent: str
@@ -93,8 +90,7 @@ class Session:
     """The messages, oldest first: an object has no order of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What an ingress is to say."""
 
     instruction_digest: str
@@ -107,8 +103,7 @@ class Asked:
     locale: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class Registered(Value):
     """An ingress, and whether it was there before."""
 
     ingress: Ingress
@@ -225,8 +220,7 @@ def altered(known: Ingress, standing: Standing) -> Refused | None:
         source_event_id=known.source_event_id,
     )
     lease = known.project_lease
-    made_by = replace(
-        standing,
+    made_by = standing.replace(
         session=known.session_digest,
         agent=known.agent,
         root_identity=lease.root_identity_digest,
@@ -325,8 +319,7 @@ def renewed(before: Session | None, standing: Standing) -> Session:
             events={},
             order=(),
         )
-    return replace(
-        before,
+    return before.replace(
         agent=standing.agent,
         route_revision=standing.route_revision,
         context_epoch=standing.context_epoch,
@@ -350,8 +343,7 @@ def _heard(before: Session, asked: Asked, standing: Standing) -> Session:
     order = tuple(one for one in before.order if one != asked.source_event_id)
     order = (*order, asked.source_event_id)[-MAX_EVENTS:]
     events = {**before.events, asked.source_event_id: asked.instruction_digest}
-    return replace(
-        renewed(before, standing),
+    return (renewed(before, standing)).replace(
         locale=asked.locale or before.locale,
         events={one: events[one] for one in order},
         order=order,

@@ -5,14 +5,13 @@ Rule 2: new lines end as the file's first line does; an unterminated last line i
 Rule 3: a block is kept apart by one blank line, a row is not; nothing is put before the first.
 """
 
-from dataclasses import dataclass
+from amux.core.value import Value
 
 BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Insertion:
+class Insertion(Value):
     """A file with something added: the whole, and where the new text stands in it."""
 
     data: bytes

@@ -7,9 +7,9 @@ Rule 2: a value is compared by its digest; its place among the other keys is a p
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from amux.core import canonical, strict
+from amux.core.value import Value
 from amux.errors import AmuxError
 
 MAX_BYTES = 1024 * 1024  # a file of settings has a thousandth of this
@@ -17,8 +17,7 @@ _INDENTS = (2, 4, "\t", None, 1, 3, 8)
 _NEW = b"{}\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Style:
+class _Style(Value):
     indent: int | str | None
     is_ascii: bool
     separators: tuple[str, str]
@@ -32,8 +31,7 @@ class _Style:
         return (text.replace("\n", self.newline) + self.end).encode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Value, kw_only=False):
     """A JSON file whose bytes are understood to the last one."""
 
     value: dict[str, object]

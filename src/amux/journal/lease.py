@@ -7,10 +7,10 @@ Rule 3: the generation only grows, and survives release. A record deleted on rel
 Rule 4: who quotes another nonce than the one in force is refused, whatever the clock says.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from amux.core.value import Value
 from amux.journal import shape
 from amux.journal.moment import Moment
 from amux.journal.projectlease import ProjectLease
@@ -28,8 +28,7 @@ TABLE: dict[str, tuple[tuple[str | None, ...], str, bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastTransition:
+class LastTransition(Value):
     """What made a lease what it is."""
 
     operation: str
@@ -40,8 +39,7 @@ class LastTransition:
     committed_at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class Lease(Value):
     """The right to write a task, or who had it last."""
 
     SCHEMA: ClassVar[str] = "FencedTaskWriteOwnerLeaseV2"
@@ -84,8 +82,7 @@ class Lease:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value):
     """Who makes a transition, with what, and where the task then stands."""
 
     session: str

@@ -6,8 +6,9 @@ Rule 2: what is written is relative to the document, so that it works in any vie
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from amux.core.value import Value
 
 MAX_LABEL_CHARS = 200
 MAX_PURPOSE_CHARS = 300
@@ -25,8 +26,7 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Value, kw_only=False):
     """What a document points to."""
 
     label: str
@@ -43,8 +43,7 @@ class Link:
         return f"[{label}]({href})" + (f" — {self.purpose}" if self.purpose else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Value, kw_only=False):
     """A link that stands in free text."""
 
     href: str

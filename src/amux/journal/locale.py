@@ -5,8 +5,8 @@ Rule 2: no language is guessed from the characters of a name.
 """
 
 import re
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.journal.refusals import refuse
 
 _SHAPE = re.compile(
@@ -16,8 +16,7 @@ _MAX_CHARS = 32
 ENGLISH, CHINESE = "en", "zh-CN"
 
 
-@dataclass(frozen=True, slots=True)
-class Locale:
+class Locale(Value, kw_only=False):
     """A locale, who named it, and the language that text is written in for it."""
 
     locale: str | None

@@ -8,9 +8,9 @@ Rule 3: effects are a closed list. Admission runs each before the commit that re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
+from amux.core.value import NOTHING, Value
 from amux.errors import AmuxError
 from amux.journal.refusals import refuse
 
@@ -18,46 +18,39 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Value, kw_only=False):
     """Make a file with these bytes, whole, where none is."""
 
     path: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Render:
+class Render(Value, kw_only=False):
     """Bring the checkpoint table and the status line of `sessions.md` up to the record."""
 
 
-@dataclass(frozen=True, slots=True)
-class BindRoute:
+class BindRoute(Value, kw_only=False):
     """Note as a hint which task the session works on."""
 
     trigger: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnbindRoute:
+class UnbindRoute(Value, kw_only=False):
     """Note that the session's task is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class HoldLive:
+class HoldLive(Value, kw_only=False):
     """Keep the session's live file."""
 
 
-@dataclass(frozen=True, slots=True)
-class DropLive:
+class DropLive(Value, kw_only=False):
     """Let the session's live file go."""
 
 
 Effect: TypeAlias = Create | Render | BindRoute | UnbindRoute | HoldLive | DropLive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted(Generic[S, R]):
+class Accepted(Value, Generic[S, R]):
     """The command is taken: what to commit, what to do, what to tell."""
 
     state: S
@@ -66,15 +59,14 @@ class Accepted(Generic[S, R]):
     result: R
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(Value):
     """The command is not taken; nothing is to be done."""
 
     reason: str
     message: str
     hint: str = ""
     next_call: Mapping[str, object] | None = None
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = NOTHING
 
     def error(self) -> AmuxError:
         """Make the refusal that the ring raises."""

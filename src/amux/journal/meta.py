@@ -7,8 +7,7 @@ Rule 3: a process that has seen a later state of a task than it reads now refuse
         runtime state was put back from a backup, and with it nonces that were superseded.
 """
 
-from dataclasses import dataclass
-
+from amux.core.value import Value
 from amux.journal.ledger import Ledger
 from amux.journal.record import Record, first
 from amux.journal.refusals import refuse
@@ -16,8 +15,7 @@ from amux.journal.refusals import refuse
 KIND = KEY = "meta"
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(Value, kw_only=False):
     """Root identity and generation in force."""
 
     root_identity: str

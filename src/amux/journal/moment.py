@@ -4,12 +4,12 @@ Rule 1: JSON has UTC with milliseconds; Markdown has local minutes with their of
 Rule 2: a date is the local calendar's; days are named by it.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from amux.core.value import Value
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+
+class Moment(Value, kw_only=False):
     """One reading of the clock, in the workspace's zone."""
 
     local: datetime

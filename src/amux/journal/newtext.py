@@ -7,8 +7,8 @@ Rule 2: a finding names the line of the text as it was given.
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.journal.refusals import refuse
 
 # What takes no room: format characters, selectors, joiners, fillers.
@@ -24,8 +24,7 @@ _MARKER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Value, kw_only=False):
     """New text would be read as a heading or a marker."""
 
     kind: str  # "heading" or "marker"

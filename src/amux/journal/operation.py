@@ -6,10 +6,10 @@ Rule 3: at most one is open; an unknown effect blocks retry, takeover and comple
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import shape
 
 DISPATCHED, SETTLED = "dispatched", "settled"
@@ -19,8 +19,7 @@ MAX_KEPT = 8  # settled ones, of a task that is not terminal (T9)
 EMPTY_CHAIN = "0" * 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Value):
     """One file, by its digest before and after; `absent` where there was none."""
 
     path: str
@@ -28,8 +27,7 @@ class Target:
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(Value):
     """One operation."""
 
     SCHEMA: ClassVar[str] = "TaskOperationRecordV1"
@@ -48,8 +46,7 @@ class Operation:
     record_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Value):
     """The operations that are over: how many, chained by digest, and the newest."""
 
     count: int = 0
@@ -82,11 +79,10 @@ def settle(opened: Operation, observed: Observed, at: str) -> Operation | None:
     """Give the operation as its targets show it; None where one cannot be observed."""
     if any(target.path not in observed for target in opened.targets):
         return None
-    targets = tuple(replace(one, after=observed[one.path]) for one in opened.targets)
+    targets = tuple(one.replace(after=observed[one.path]) for one in opened.targets)
     is_changed = any(one.after != one.before for one in targets)
     return shape.seal(
-        replace(
-            opened,
+        opened.replace(
             targets=targets,
             phase=TABLE[opened.phase, "settle"],
             effect=APPLIED if is_changed else NOT_APPLIED,

@@ -5,9 +5,9 @@ Rule 2: renewing takes the session's context and route, and the checkpoints, as 
 Rule 3: releasing leaves nothing open behind it.
 """
 
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from amux.core.value import Value
 from amux.journal import checkpoint, context, lease, projectlease, settling
 from amux.journal.checkpoint import Answer
 from amux.journal.facts import Facts
@@ -18,24 +18,21 @@ from amux.journal.operation import Operation
 from amux.journal.task import PENDING, Cause, TaskState, follow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renew:
+class Renew(Value):
     """Go on owning, with what is present now."""
 
     owner: str
     request_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Value):
     """Own it no more."""
 
     owner: str
     request_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Value):
     """What became of the owner."""
 
     operation: str
@@ -106,8 +103,7 @@ def _release(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmed:
+class Confirmed(Value):
     """What became of a checkpoint."""
 
     is_renewed: bool = False
@@ -127,7 +123,7 @@ def confirm(
         return decided
     if decided.result:
         return Accepted(state=known, result=Confirmed(is_replayed=True))
-    changed = replace(known, checkpoints=decided.state)
+    changed = known.replace(checkpoints=decided.state)
     owner = known.owner
     is_own = (
         owner is not None and owner.is_active and owner.session_digest == facts.standing.session

@@ -5,8 +5,7 @@ Rule 2: what people wrote is kept: adopt and bind make only what is missing.
 Rule 3: an identity that is there must hold together, and be that of this project.
 """
 
-from dataclasses import dataclass, replace
-
+from amux.core.value import Value
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
 from amux.journal import asking, directory, identity, shape, survey, taskfiles, view
@@ -24,8 +23,7 @@ from amux.journal.view import NAME
 OVERVIEWS = (asking.OVERVIEW, asking.CHANGE_OVERVIEW, *asking.OVERVIEWS.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class There:
+class There(Value):
     """A directory that a request names, and the identity that it has."""
 
     path: str
@@ -43,8 +41,7 @@ class There:
         return self.path.partition("/")[2] if self.found is None else self.found.display_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Value):
     """A task as a request makes it, or finds it."""
 
     identity: Identity
@@ -186,8 +183,7 @@ def _identity_files(
             PlannedFile(path=f"{path}/{identity.TASK_FILE}", phase=IDENTITY, data=made.render())
         ]
     made = shape.seal(
-        replace(
-            _identity(call, ingress, path, found.display_name, found.aliases),
+        (_identity(call, ingress, path, found.display_name, found.aliases)).replace(
             task_id=found.task_id,
             created_at=found.created_at,
             identity_digest="",

@@ -6,10 +6,10 @@ Rule 3: an admission that has started is held to fewer of them: to finish it, no
         a new sentence because the context was renewed meanwhile (T17).
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import shape
 
 NO_LAYOUT = "none"
@@ -21,8 +21,7 @@ _ALWAYS = (
 _PRESENT = ("context_epoch", "route_revision")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectLease:
+class ProjectLease(Value):
     """One lease, as it was when it was issued."""
 
     SCHEMA: ClassVar[str] = "ProjectTargetLeaseV2"
@@ -42,8 +41,7 @@ class ProjectLease:
     lease_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Value):
     """Where a session stands now, as the ring sees it under the lock: the facts of a lease."""
 
     project: str

@@ -6,9 +6,9 @@ Rule 3: what it covers has a name of its own, `planContentId`: equal plans, equa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from amux.core.canonical import digest
+from amux.core.value import Value
 from amux.journal.moment import Moment
 from amux.journal.refusals import next_call, refuse
 from amux.journal.tools import SOURCES
@@ -19,8 +19,7 @@ SUMMARY = "memory_summary_query"
 SESSION = "memory_session_query"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class Asker(Value):
     """For whom a plan is: one agent at one target. The key of its current plan."""
 
     active_root: str
@@ -29,8 +28,7 @@ class Asker:
     agent: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadPlan:
+class ReadPlan(Value):
     """What may be asked, and whether asking has begun with a status."""
 
     asker: Asker
@@ -50,7 +48,7 @@ class ReadPlan:
 
     def opened(self) -> "ReadPlan":
         """Give the same plan after its status was read."""
-        return replace(self, is_open=True)
+        return self.replace(is_open=True)
 
     def shown(self) -> dict[str, object]:
         """Spell it as an answer does."""

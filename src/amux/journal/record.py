@@ -8,9 +8,9 @@ Rule 3: what does not parse is refused by the file's name; nothing is repaired.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.errors import AmuxError
 from amux.journal.refusals import refuse
 
@@ -27,8 +27,7 @@ MAX_KNOWN = 64
 _KNOWN: "dict[str, Record]" = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Value):
     """One record: what it says, and its place in the chain of its predecessors."""
 
     kind: str

@@ -5,7 +5,8 @@ Rule 2: line numbers count from one; None where the file's start was not read (J
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from amux.core.value import Value
 
 MAX_REMARKS = 20  # in one answer; more are told by one last remark
 CUT = "warnings-cut"
@@ -15,8 +16,7 @@ UNVERIFIED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Value, kw_only=False):
     """One thing that was noticed."""
 
     code: str

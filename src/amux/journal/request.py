@@ -4,9 +4,8 @@ Rule 1: what can be refused without the disk is refused before the lock is asked
 Rule 2: the digest of a request covers what it wants made, and no name that only locates.
 """
 
-from dataclasses import dataclass
-
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import asking, directory, ingress, locale, secretscan
 from amux.journal.errand import Errand
 from amux.journal.identity import MAX_NAME_CHARS
@@ -20,8 +19,7 @@ from amux.journal.workspace import WORKSPACE_SCOPE
 _WRITTEN = ("overview", "productSource", "displayName", "aliases", "routeKey")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Value):
     """What a call of `memory_task_admit_v2` asks for."""
 
     operation: str

@@ -7,9 +7,9 @@ Rule 3: locale plays no part: candidates, order, outcome and code are equal for 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from amux.core.value import Value
 from amux.journal.namekey import KEY_MAX_CHARS, distance, name_key
 
 ACTIVE, COMPLETED, REJECTED, UNKNOWN = "active", "completed", "rejected", "unknown"
@@ -27,22 +27,34 @@ PROJECT_FOLDERS, PROJECT_BYTES = 2_000, 16 * 1024 * 1024
 ALL_FOLDERS, ALL_BYTES = 8_000, 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """A directory that may be the task that is meant. What is slow to learn is looked up late."""
 
-    task_id: str | None
-    display_name: str
-    aliases: tuple[str, ...]
-    project: str
-    kind: str
-    segment: str
-    problem: str | None = None
-    """What is wrong with its identity; None for a valid one and for none at all."""
-    is_first_version: bool = False
-    """Its identity is of the first version, so that it is to be adopted."""
-    look_up: Callable[[], str]
-    """Tells its status (T28)."""
+    def __init__(
+        self,
+        *,
+        task_id: str | None,
+        display_name: str,
+        aliases: tuple[str, ...],
+        project: str,
+        kind: str,
+        segment: str,
+        look_up: Callable[[], str],
+        problem: str | None = None,
+        is_first_version: bool = False,
+    ) -> None:
+        self.task_id = task_id
+        self.display_name = display_name
+        self.aliases = aliases
+        self.project = project
+        self.kind = kind
+        self.segment = segment
+        self.problem = problem
+        """What is wrong with its identity; None for a valid one and for none at all."""
+        self.is_first_version = is_first_version
+        """Its identity is of the first version, so that it is to be adopted."""
+        self.look_up = look_up
+        """Tells its status (T28)."""
 
     @property
     def relative_path(self) -> str:
@@ -85,8 +97,7 @@ class Candidate:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Value):
     """Which task is meant, as far as names tell."""
 
     outcome: str

@@ -6,7 +6,6 @@ Rule 3: what is open is settled if it is the caller's own, and else blocks.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from amux.core.canonical import ABSENT
 from amux.journal import asking, checkpoint, settling
@@ -52,7 +51,7 @@ def resume(
         return cleared
     changes = {"operation": None, "settled": cleared.settled}
     bound = _bound(state, ask, present, facts, now, transition, changes)
-    return replace(bound, result=replace(bound.result, settled=cleared.done))
+    return bound.replace(result=bound.result.replace(settled=cleared.done))
 
 
 def _restart(
@@ -135,7 +134,7 @@ def _bound(
     changes: dict[str, object],
 ) -> Accepted[TaskState, Begun]:
     """Give the task its next owner, and both generations their next number, in one commit."""
-    changed = replace(state, **changes)  # type: ignore[arg-type]
+    changed = state.replace(**changes)
     generation = state.admission.admission_generation + 1
     op = f"{ask.operation}{asking.mark_of(ask.ingress.ingress_ref)}"
     effects: list[Effect] = [

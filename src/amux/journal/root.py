@@ -10,10 +10,10 @@ Rule 4: a root's name is a random one that it keeps; moved, copied or cloned it 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TypeVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.disk import commit, flock, regular
 from amux.disk.flock import Flock, Manners, Patience
 from amux.disk.ground import Ground
@@ -37,8 +37,7 @@ _IGNORE_ALL = b"*\n"
 _IGNORE_STATE = f"{STATE}/\n".encode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     """Where an active root is, or will be."""
 
     base: str

@@ -4,8 +4,6 @@ Rule 1: it is a read: it takes no lock and makes nothing.
 Rule 2: bounded: so many directories and records; of many things the first are named.
 """
 
-from dataclasses import dataclass, field
-
 from amux.disk import commit, holders
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
@@ -33,11 +31,13 @@ MAX_NAMED = 20  # of each kind of thing; more are counted
 CLIENTS = ".memory/clients"
 
 
-@dataclass(slots=True)
 class Findings:
     """What a person should know, and what to do."""
 
-    listed: list[dict[str, object]] = field(default_factory=list)
+    __slots__ = ("listed",)
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, object]] = []
 
     def add(self, what: str, do: str) -> None:
         """Add one."""

@@ -7,10 +7,10 @@ Rule 2: it ends by itself after a day, and with the task. One that has ended may
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import shape
 
 LIFETIME_SECONDS = 24 * 60 * 60
@@ -22,8 +22,7 @@ ADMISSION, TASK, SWITCH, TERMINAL = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hint:
+class Hint(Value):
     """Which task a session worked on last."""
 
     SCHEMA: ClassVar[str] = "WorkspaceSessionRouteIndexV1"

@@ -8,9 +8,9 @@ Rule 3: a record is believed about the files of this table only, whatever paths 
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import jsonkey, skill, tomltable
 from amux.journal.jsonkey import Document
 
@@ -29,8 +29,7 @@ env_vars = ["AMUX_AGENT", "AMUX_SESSION", "AMUX_WORKSPACE"]
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Value):
     """One thing that is handed out: a whole file, or one key of a file."""
 
     path: str
@@ -60,8 +59,7 @@ HANDED: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Value):
     """What a record says of one thing that was handed out."""
 
     path: str
@@ -80,8 +78,7 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Value):
     """What to do with one file, and what the record says afterwards."""
 
     path: str
@@ -94,8 +91,7 @@ class Decision:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Value, kw_only=False):
     """`.devcodex/rules.json`: what was handed out, and the directories made for it."""
 
     entries: Mapping[str, Entry]

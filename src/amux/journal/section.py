@@ -8,8 +8,8 @@ Rule 4: what was made is parsed again and compared before it counts (J63 step 3)
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from amux.core.value import Value
 from amux.journal import day as days
 from amux.journal.card import STATE, Handoff
 from amux.journal.day import Day, Section
@@ -38,8 +38,7 @@ _MISMATCH = "MEMORY_SESSION_BINDING_MISMATCH", "the token is not that of this se
 _STATE_LINE = f"- **{STATE}**：".encode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Value):
     """What a new section says of itself, before it has an id."""
 
     stamp: str  # local, as Moment.stamp spells it
@@ -66,8 +65,7 @@ class Opening:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Value):
     """What one write adds to a section, part by part in this order; absent parts are empty."""
 
     content: str = ""
@@ -100,16 +98,14 @@ def _apart(*parts: str) -> str:
     return joined
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Value):
     """A day with a new section, which is its last."""
 
     insertion: Insertion
     section: Section
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extended:
+class Extended(Value):
     """A day with a longer section."""
 
     insertion: Insertion

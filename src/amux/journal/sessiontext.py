@@ -7,9 +7,9 @@ Rule 2: without a date, a named section is looked for today and yesterday, so th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.errors import AmuxError
 from amux.journal import artifact, event
 from amux.journal import day as days
@@ -29,8 +29,7 @@ OWNER_DIGITS = 16  # of the sessionDigest (J39)
 UNKNOWN_AGENT = "unknown-agent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Named(Value):
     """A section that the caller names."""
 
     section: str
@@ -40,8 +39,7 @@ class Named:
     """YYYYMMDD; None until it was looked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Value):
     """What became of the text, and the section as it is now."""
 
     date: str
@@ -54,8 +52,7 @@ class Text:
     index: Receipt
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value, kw_only=False):
     """A section in the bytes of its day."""
 
     section: Section
@@ -104,7 +101,7 @@ def located(errand: Errand, scribe: Scribe, wanted: Named) -> Named:
         return wanted
     first: AmuxError | None = None
     for date in (errand.now.today, errand.now.yesterday):
-        at = replace(wanted, date=f"{date:%Y%m%d}")
+        at = wanted.replace(date=f"{date:%Y%m%d}")
         data = scribe.look(day_path(errand.agent, at.date or ""))
         if data is None and first is not None:
             continue

@@ -6,9 +6,9 @@ Rule 3: anybody may close what a session that is gone has left open; nobody else
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from amux.core.value import Value
 from amux.journal import context, operation, shape
 from amux.journal.facts import Facts
 from amux.journal.machine import Accepted, Refused
@@ -17,8 +17,7 @@ from amux.journal.operation import UNKNOWN, Operation, Target
 from amux.journal.task import Cause, TaskState, follow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
+class Begin(Value):
     """Announce a change of these targets."""
 
     owner: str
@@ -28,24 +27,21 @@ class Begin:
     """What each target is before, by path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
+class Settle(Value):
     """Say that the announced change is over."""
 
     owner: str
     request_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconcile:
+class Reconcile(Value):
     """Close an operation that somebody left open."""
 
     record_digest: str
     request_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Value):
     """What became of operations."""
 
     operation: Operation
@@ -77,8 +73,7 @@ def decide(
             return _reconcile(known, command, facts, now)
 
 
-@dataclass(frozen=True, slots=True)
-class Cleared:
+class Cleared(Value, kw_only=False):
     """A state in which no operation is open, and the one that was settled for it."""
 
     settled: operation.Settled

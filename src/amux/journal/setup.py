@@ -6,9 +6,9 @@ Rule 2: a receipt names paths from the base.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.disk import glance
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
@@ -29,8 +29,7 @@ MAX_PROJECTS = 100  # of a receipt; a call names any of them
 _IGNORED = f"{STATE}/"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What `amux workspace init` was told."""
 
     directory: str = ""

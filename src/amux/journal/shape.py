@@ -6,12 +6,12 @@ Rule 2: reading is strict: every field must be there, of its type, and no other.
 Rule 3: a value with DIGEST carries its own digest, over all that it says but that (J5).
 """
 
-import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
 
 from amux.core import canonical
+from amux.core.value import Value
 
 Body = dict[str, object]
 T = typing.TypeVar("T")
@@ -63,7 +63,7 @@ def digest_of(value: object) -> str:
 def seal(value: T) -> T:
     """Give the value with its digest filled in."""
     field = typing.cast("str", getattr(type(value), "DIGEST"))  # noqa: B009
-    made = dataclasses.replace(typing.cast("typing.Any", value), **{field: digest_of(value)})
+    made = typing.cast("Value", value).replace(**{field: digest_of(value)})
     return typing.cast("T", made)
 
 
@@ -86,7 +86,7 @@ def wire_name(name: str) -> str:
 def _encode(value: object) -> object:
     if type(value) in _PLAIN:
         return value
-    if dataclasses.is_dataclass(value):
+    if isinstance(value, Value):
         return encode(value)
     if isinstance(value, tuple):
         return [_encode(one) for one in value]
@@ -115,8 +115,8 @@ def _plan(kind: type) -> tuple[tuple[str, str, _Reader], ...]:
     found = _plans.get(kind)
     if found is None:
         hints = typing.get_type_hints(kind)
-        fields = dataclasses.fields(typing.cast("typing.Any", kind))
-        found = tuple((one.name, wire_name(one.name), _reader(hints[one.name])) for one in fields)
+        names = typing.cast("type[Value]", kind).field_names()
+        found = tuple((name, wire_name(name), _reader(hints[name])) for name in names)
         _plans[kind] = found
     return found
 
@@ -129,7 +129,7 @@ def _reader(hint: object) -> _Reader:
         return _many(_reader(typing.get_args(hint)[0]))
     if origin is not None:  # Mapping[str, X]
         return _mapping(_reader(typing.get_args(hint)[1]))
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and issubclass(hint, Value):
         return lambda body: decode(hint, body)
     return _plain(typing.cast("type", hint))
 

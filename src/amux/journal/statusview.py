@@ -6,9 +6,9 @@ Rule 3: the next call is one that J53 would have the agent make; None where noth
 """
 
 import re
-from dataclasses import dataclass
 from datetime import date
 
+from amux.core.value import Value
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
 from amux.journal import dayranges, summary, window
@@ -35,8 +35,7 @@ CLIENTS = ".memory/clients"
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(Value, kw_only=False):
     """A day of the agent, as a status looks at it."""
 
     date: date
@@ -56,8 +55,7 @@ class Day:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Value, kw_only=False):
     """An unfinished session, as far as the next call needs it."""
 
     row: Row

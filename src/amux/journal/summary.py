@@ -8,11 +8,11 @@ Rule 3: a row whose date or id is none stands for itself and folds with nothing.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from typing import NamedTuple
 
+from amux.core.value import Value
 from amux.journal import table
 from amux.journal.day import canonical_id
 from amux.journal.insertion import BOM, is_closed
@@ -45,16 +45,14 @@ class Row(NamedTuple):
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Value, kw_only=False):
     """A section was unfinished after it had been finished."""
 
     key: str
     states: tuple[State, ...]  # what followed what, repeats left out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Value):
     """What a SUMMARY holds; rows in file order."""
 
     rows: tuple[Row, ...]

@@ -9,9 +9,9 @@ Rule 4: data of another shape raises ShapeError: whoever wrote it, it is not our
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from amux.core.value import Value
 from amux.journal import summary
 from amux.journal.insertion import is_closed
 from amux.journal.remark import Remark, few
@@ -41,8 +41,7 @@ class Place(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value, kw_only=False):
     """A row of a month, without its text."""
 
     place: Place
@@ -50,8 +49,7 @@ class Event:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Value, kw_only=False):
     """Rows of one kind: how many there are, and where the newest are, newest first."""
 
     count: int
@@ -63,8 +61,7 @@ class Listed:
         return len(self.places) == self.count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(Value):
     """What a status tells of a SUMMARY."""
 
     lines: int
@@ -129,8 +126,7 @@ class Overview:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
+class Newest(Value, kw_only=False):
     """The newest current rows of each state, and the newest events, `all`."""
 
     of: Mapping[str, Listed]

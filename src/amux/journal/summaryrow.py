@@ -4,8 +4,7 @@ Rule 1: a row is keyed by the day that holds its section, so that a session whic
         midnight still folds.
 """
 
-from dataclasses import dataclass
-
+from amux.core.value import Value
 from amux.journal import event
 from amux.journal.errand import Errand
 from amux.journal.files import Edit, Edited
@@ -18,8 +17,7 @@ SEMANTICS = "append-only-last-event-wins"
 EMPTY = "—"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class Cells(Value):
     """What a row says, before it is spelled."""
 
     day: str
@@ -33,8 +31,7 @@ class Cells:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Value, kw_only=False):
     line: int
     is_repeat: bool
 

@@ -7,11 +7,11 @@ Rule 3: a setting that cannot be meant is refused when it is first needed, namin
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from amux.core.value import Value
 from amux.journal import agent
 from amux.journal.refusals import refuse
 
@@ -19,8 +19,7 @@ LOCK_WAIT_MS = 2_000  # J25
 LOCK_WAIT_MAX_MS = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class ChildLease:
+class ChildLease(Value, kw_only=False):
     """What `AMUX_CHILD_LEASE` says: this process is a child and does as children do (T71).
 
     A malformed one is a child all the same, of no lease and no root.
@@ -36,8 +35,7 @@ class ChildLease:
         return cls(lease_id, root) if at and root.startswith("/") else cls("", "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Value):
     """The process that a desk works for."""
 
     face: str

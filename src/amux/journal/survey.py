@@ -8,9 +8,9 @@ Rule 3: bytes are counted as if all were read that may be: the bound is the tree
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.disk import regular
 from amux.disk.ground import BlockedError, Ground
 from amux.disk.tree import Folder
@@ -33,8 +33,7 @@ States = Callable[[str], TaskState | None]
 """Gives the ledger state of a taskId that counts: none where it is absent, foreign or damaged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(Value):
     """What was found, and whether it was more than may be read."""
 
     candidates: tuple[Candidate, ...] = ()
@@ -186,8 +185,7 @@ class _DamagedError(Exception):
         self.claimed = claimed
 
 
-@dataclass(frozen=True, slots=True)
-class _Claimed:
+class _Claimed(Value, kw_only=False):
     task_id: str | None
     display_name: str
     aliases: tuple[str, ...]

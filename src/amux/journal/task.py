@@ -5,9 +5,9 @@ Rule 2: a state that another root identity or generation made is foreign: histor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from amux.core.value import Value
 from amux.journal import shape
 from amux.journal.admissionrecord import AdmissionLease, Transaction
 from amux.journal.checkpoint import Checkpoints
@@ -20,8 +20,7 @@ CLEAN, PENDING = "clean", "pending"
 SESSION_CHARS = 12  # of a session's digest, where it is shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
+class Transition(Value):
     """One commit of the task's record."""
 
     seq: int
@@ -32,8 +31,7 @@ class Transition:
     request_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Value):
     """One file that a claim of being done rests on."""
 
     role: str
@@ -42,8 +40,7 @@ class Evidence:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terminal:
+class Terminal(Value):
     """That a task is over, and on what evidence."""
 
     SCHEMA: ClassVar[str] = "WorkflowTaskTerminalReceiptV1"
@@ -59,8 +56,7 @@ class Terminal:
     receipt_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskState:
+class TaskState(Value):
     """All that the ledger knows of one task."""
 
     SCHEMA: ClassVar[str] = "TaskStateV1"
@@ -109,8 +105,7 @@ class TaskState:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(Value):
     """What made a transition: an operation, of a session, by a request, at a time."""
 
     op: str
@@ -121,7 +116,7 @@ class Cause:
 
 def follow(state: TaskState, cause: Cause, **changes: object) -> TaskState:
     """Make the state that a transition leads to: one commit further, and noted."""
-    changed = replace(state, state_sequence=state.state_sequence + 1, **changes)  # type: ignore[arg-type]
+    changed = state.replace(state_sequence=state.state_sequence + 1, **changes)
     noted = Transition(
         seq=changed.state_sequence,
         at=cause.at,
@@ -130,7 +125,7 @@ def follow(state: TaskState, cause: Cause, **changes: object) -> TaskState:
         writer_generation=changed.generation,
         request_digest=cause.request_digest,
     )
-    return replace(changed, transitions=(*state.transitions, noted)[-MAX_TRANSITIONS:])
+    return changed.replace(transitions=(*state.transitions, noted)[-MAX_TRANSITIONS:])
 
 
 def encode(state: TaskState) -> dict[str, object]:

@@ -5,15 +5,14 @@ Rule 2: the tasks answer with a place and with text; the write does the writing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from amux.core.value import Value
 from amux.journal.errand import Errand
 from amux.journal.root import Held
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskNotes:
+class TaskNotes(Value):
     """Where the notes of a task are."""
 
     task_id: str
@@ -21,8 +20,7 @@ class TaskNotes:
     """Its `sessions.md`, in the active root."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskStanding:
+class TaskStanding(Value):
     """What a handoff card says of a task."""
 
     task_id: str

@@ -5,8 +5,7 @@ Rule 2: all that the ledger says of a task in one answer is of one read of its r
 Rule 3: a state that was made under another root identity or generation is no state (T8).
 """
 
-from dataclasses import dataclass
-
+from amux.core.value import Value
 from amux.disk import glance
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
@@ -26,8 +25,7 @@ from amux.journal.workspace import Target
 COMPLETE, ABSENT, UNREADABLE = "complete", "absent", "unreadable"
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Value, kw_only=False):
     """What the ledger says of one task, and how well it could be asked."""
 
     coverage: str

@@ -8,9 +8,9 @@ Rule 3: bytes in, bytes out; lines end as the file's first line does.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from amux.core.value import Value
 from amux.journal import insertion, table
 from amux.journal.checkpoint import CONFIRMED, EXEMPT, PHASES, WAITING, Checkpoints, Slot
 from amux.journal.link import Link
@@ -35,8 +35,7 @@ ENDED = ("completed", "rejected", "cancelled", "failed")
 Warning = dict[str, object]  # noqa: A001 - its name in J56
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Value):
     """What is to be seen of a task's checkpoints."""
 
     checkpoints: Checkpoints
@@ -52,8 +51,7 @@ class View:
         return f"{self.task_root}/.memory/{NAME}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value):
     """A row that says of a file that it was confirmed, where the ledger knows of nothing (T49)."""
 
     phase: str
@@ -62,8 +60,7 @@ class Claim:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Value, kw_only=False):
     heading: int
     end: int
     table: tuple[int, int]

@@ -6,7 +6,6 @@ Rule 2: a missing file is an empty window, not a refusal.
 """
 
 import unicodedata
-from dataclasses import dataclass
 from functools import cached_property
 
 from amux.core import canonical
@@ -20,17 +19,17 @@ WINDOW_BYTES = 8 * 1024 * 1024  # J55: what one answer may read of a file
 IDENTITY_SCHEMA = "ContentIdentityV1"
 
 
-@dataclass(frozen=True)
 class Window:
     """The end of a file, all of it unless it is larger than a window."""
 
-    path: str
-    """In the active root."""
-    data: bytes
-    start: int
-    """Where in the file the bytes begin."""
-    facts: Facts | None
-    """None where there is no file."""
+    def __init__(self, path: str, data: bytes, start: int, facts: Facts | None) -> None:
+        self.path = path
+        """In the active root."""
+        self.data = data
+        self.start = start
+        """Where in the file the bytes begin."""
+        self.facts = facts
+        """None where there is no file."""
 
     @property
     def exists(self) -> bool:

@@ -8,10 +8,10 @@ Rule 4: plans have records of their own and never move a task's sequence.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from amux.core import canonical
+from amux.core.value import Value
 from amux.journal import children, shape
 from amux.journal.refusals import refuse
 
@@ -30,8 +30,7 @@ TRANSITIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkLease:
+class WorkLease(Value):
     """What one child may do, as it was handed out; it never changes."""
 
     SCHEMA: ClassVar[str] = "AgentWorkLeaseV1"
@@ -54,8 +53,7 @@ class WorkLease:
     lease_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Value):
     """What a child handed in, and the verdict on it."""
 
     submission_digest: str
@@ -73,8 +71,7 @@ class Result:
         return self.verdict == ACCEPTED_VERDICT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Value):
     """One lease and what became of it."""
 
     lease: WorkLease
@@ -94,8 +91,7 @@ class Slot:
         return self.state != ISSUED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildPlan:
+class ChildPlan(Value):
     """A plan, its leases, and what came back: the body of a child record."""
 
     SCHEMA: ClassVar[str] = "ChildPlanRecordV1"
@@ -134,16 +130,14 @@ class ChildPlan:
 
     def with_slot(self, slot: Slot) -> "ChildPlan":
         """Give the plan in which this slot replaces the one of its lease."""
-        return replace(
-            self,
+        return self.replace(
             slots=tuple(
                 slot if one.lease.lease_id == slot.lease.lease_id else one for one in self.slots
             ),
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Value):
     """What the leases that are handed out now have in common."""
 
     active_root: str
@@ -177,7 +171,7 @@ def issue(plan: ChildPlan, terms: Terms) -> ChildPlan:
         slots += own
     if tuple(slots) == plan.slots:
         return plan
-    return replace(plan, slots=tuple(slots), closed_at=None, receipts={})
+    return plan.replace(slots=tuple(slots), closed_at=None, receipts={})
 
 
 def _lease(plan: ChildPlan, item: children.Item, attempt: int, terms: Terms) -> WorkLease:
@@ -204,7 +198,7 @@ def cancelled(slot: Slot) -> Slot:
     """Take back a lease that is under way; one that has its verdict stays as it is."""
     if slot.has_ended:
         return slot
-    return replace(slot, state=CANCELLED, fence=slot.fence + 1)
+    return slot.replace(state=CANCELLED, fence=slot.fence + 1)
 
 
 def cancel(plan: ChildPlan, ids: Sequence[str]) -> tuple[ChildPlan, tuple[str, ...]]:
@@ -227,11 +221,11 @@ def record(plan: ChildPlan, slot: Slot, result: Result) -> tuple[ChildPlan, Slot
     if known is not None:
         return plan, slot, True
     if slot.has_ended:
-        beside = (*slot.beside, replace(result, evidence=None))[-MAX_BESIDE:]
-        changed = replace(slot, beside=beside)
+        beside = (*slot.beside, result.replace(evidence=None))[-MAX_BESIDE:]
+        changed = slot.replace(beside=beside)
     else:
         command = "submit clean" if result.is_accepted else "submit otherwise"
-        changed = replace(slot, state=TRANSITIONS[slot.state, command], result=result)
+        changed = slot.replace(state=TRANSITIONS[slot.state, command], result=result)
     return plan.with_slot(changed), changed, False
 
 

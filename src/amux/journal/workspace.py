@@ -5,8 +5,7 @@ Rule 2: nothing falls back to workspace memory: what is ambiguous is refused wit
 Rule 3: a project is found by looking, never through a link, and within bounds.
 """
 
-from dataclasses import dataclass
-
+from amux.core.value import Value
 from amux.disk import glance
 from amux.errors import AmuxError
 from amux.journal import layout as layouts
@@ -26,8 +25,7 @@ _THROUGH = {"packages", "apps", "services", "libs", "modules", "projects"}
 _AMBIGUOUS = "workspace-namespace memory scope is ambiguous"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Value):
     """The memory that a call means."""
 
     layout: Layout
@@ -56,8 +54,7 @@ class Target:
         return self.layout.warnings
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovered(Value, kw_only=False):
     """The projects below a base; `incomplete` where the bound ended the search."""
 
     projects: tuple[str, ...]

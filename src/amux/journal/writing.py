@@ -6,9 +6,9 @@ Rule 2: a repeat is recognised by its content, writes nothing, and says so (J65)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import date
 
+from amux.core.value import Value
 from amux.errors import AmuxError
 from amux.journal import artifact, decisions, event, secretscan, sessionwrite
 from amux.journal import day as days
@@ -49,8 +49,7 @@ def append(errand: Errand) -> Receipt:
 
     def act(scribe: Scribe) -> Receipt:
         cells, is_found = _placed(errand, scribe, given)
-        cells = replace(
-            cells,
+        cells = cells.replace(
             report=report[0] if report else cells.report,
             memory=memory[0] if memory else cells.memory,
         )
@@ -93,8 +92,7 @@ def decide(errand: Errand) -> Receipt:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Value, kw_only=False):
     """A row as the caller gives it; without a day it goes under that of its section."""
 
     cells: Cells
@@ -129,11 +127,11 @@ def _placed(errand: Errand, scribe: Scribe, given: _Given) -> tuple[Cells, bool]
         at = date.fromisoformat(given.day)
         is_found = _has(errand, scribe, at, given.cells.section)
         memory = given.cells.memory if is_found else given.cells.memory or EMPTY
-        return replace(given.cells, day=given.day, memory=memory), is_found
+        return given.cells.replace(day=given.day, memory=memory), is_found
     for at in (errand.now.today, errand.now.yesterday):
         if _has(errand, scribe, at, given.cells.section):
-            return replace(given.cells, day=f"{at}"), True
-    return replace(given.cells, memory=given.cells.memory or EMPTY), False
+            return given.cells.replace(day=f"{at}"), True
+    return given.cells.replace(memory=given.cells.memory or EMPTY), False
 
 
 def _has(errand: Errand, scribe: Scribe, at: date, section: str) -> bool:
