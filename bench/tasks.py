@@ -11,10 +11,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from amux.journal import record
-from amux.journal.ledger import Ledger
-from amux.journal.root import Place, hold
-from amux.journal.state import RuntimeState
+from amux.journal.ledger import record
+from amux.journal.ledger.ledger import Ledger
+from amux.journal.ledger.state import RuntimeState
+from amux.journal.store.root import Place, hold
 from bench.measure import Figure, percentile, seconds
 from tests.support import many_tasks, task_load, tasking
 from tests.support.journal_faces import Mcp

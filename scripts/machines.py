@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from amux.journal import admission, checkpoint, lease, operation, worklease
+from amux.journal.admission import admission
+from amux.journal.children import worklease
+from amux.journal.tasks import checkpoint, lease, operation
 
 START = "[*]"
 

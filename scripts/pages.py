@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 
 from amux.errors import TABLE
-from amux.journal import tools as journal
+from amux.journal.call import tools as journal
+from amux.journal.call.tool import Field
 from amux.journal.refusals import REASONS
-from amux.journal.tool import Field
 from amux.surface.cli.verbs import GLOBAL_OPTIONS, VERBS
 from amux.wire.tools import CALLS, TARGETS, TOOLS, Call
 from scripts.imports import SOURCE
@@ -22,13 +22,13 @@ LIMIT_SOURCES = (
     ("Credentials", "amux/hub/rates.py"),
 )
 JOURNAL_LIMITS = (
-    ("window", "WINDOW_BYTES", "an answer reads the end of a file, and of a larger one no more"),
-    ("files", "SOURCE_MAX_BYTES", "a file that is written is read whole; a larger one is refused"),
-    ("surroundings", "LOCK_WAIT_MS", "for another writer, in ms; `AMUX_LOCK_WAIT_MS` sets it"),
-    ("surroundings", "LOCK_WAIT_MAX_MS", "as above, at most"),
-    ("ledger", "MAX_RECORDS", "records of one workspace; beyond, no new task is admitted"),
-    ("observing", "TARGET_MAX_BYTES", "a target is hashed; a larger one is known by its metadata"),
-    ("book", "MAX_PLANS", "memories that one process reads by turns without a new status"),
+    ("store/window", "WINDOW_BYTES", "an answer reads the end of a file, and of a larger one no more"),
+    ("store/files", "SOURCE_MAX_BYTES", "a file that is written is read whole; a larger one is refused"),
+    ("call/surroundings", "LOCK_WAIT_MS", "for another writer, in ms; `AMUX_LOCK_WAIT_MS` sets it"),
+    ("call/surroundings", "LOCK_WAIT_MAX_MS", "as above, at most"),
+    ("ledger/ledger", "MAX_RECORDS", "records of one workspace; beyond, no new task is admitted"),
+    ("tasks/observing", "TARGET_MAX_BYTES", "a target is hashed; a larger one is known by its metadata"),
+    ("call/book", "MAX_PLANS", "memories that one process reads by turns without a new status"),
 )
 
 

@@ -30,7 +30,7 @@ LATE = {
     "process": "amux.runtime.process",
     "mcp": "amux.surface.mcp.server",
     "bundle": "amux.bundle",
-    "layout": "amux.journal.layout",
+    "layout": "amux.journal.ground.layout",
     "journal": "amux.journal.desk",
     "journal_tasks": "amux.journal.taskroster",
     "settings_file": "amux.settings_file",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amux.journal.tools import TOOLS
+from amux.journal.call.tools import TOOLS
 from tests.support.journal_faces import CODEX, VERBS, Cli, Face, InProcess, Mcp, Refused
 from tests.support.mcp_lines import block
 from tests.support.workspaces import NAMESPACE, layout, project, tree

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amux.journal import setup
+from amux.journal.setup import setup
 from tests.support.journal_faces import Cli, InProcess, Mcp
 from tests.support.workspaces import STRANGER, around, project, tree
 from tests.support.workspaces import layout as write_layout

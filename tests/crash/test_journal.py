@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from amux.errors import AmuxError
-from amux.journal import day as days
+from amux.journal.text import day as days
 from tests.crash.disk_model import Disk, Tree
 from tests.crash.journal_driver import writer_of
 from tests.crash.test_power_loss import Crashed

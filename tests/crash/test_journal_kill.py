@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from amux.disk import atomic
-from amux.journal import day as days
+from amux.journal.text import day as days
 from tests.support.roots import tree
 from tests.support.writers import Receipt, Writer, workspace_in
 

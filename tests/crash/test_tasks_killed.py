@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amux.journal import context, task, view
+from amux.journal.tasks import context, task, view
 from tests.support.killing import Kept, killed_before
 from tests.support.task_agents import (
     DAY,

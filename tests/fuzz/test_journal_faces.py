@@ -20,9 +20,9 @@ from amux import config
 from amux.app import Context
 from amux.core.text import to_json
 from amux.errors import Code
+from amux.journal.call.tool import Field
+from amux.journal.call.tools import DEFAULT, EVERY, TOOLS
 from amux.journal.refusals import REASONS
-from amux.journal.tool import Field
-from amux.journal.tools import DEFAULT, EVERY, TOOLS
 from amux.surface.cli import main
 from amux.surface.mcp.offer import Offer
 from tests.support.journal_faces import VERBS

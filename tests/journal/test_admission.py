@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from amux.core.canonical import digest
-from amux.journal import identity, ingress, shape, view
-from amux.journal.namekey import name_key
-from amux.journal.projectlease import Standing
+from amux.journal.ledger import shape
+from amux.journal.tasks import identity, ingress, view
+from amux.journal.tasks.projectlease import Standing
+from amux.journal.text.namekey import name_key
 from tests.support.journal_faces import InProcess
 from tests.support.task_agents import (
     DAY,

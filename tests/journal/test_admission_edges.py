@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amux.disk import atomic
-from amux.journal import identity
+from amux.journal.tasks import identity
 from tests.crash.test_tasks_killed import kill_in
 from tests.support.task_agents import (
     NAME,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import agent
-from amux.journal.agent import Agent, Profile
+from amux.journal.ground import agent
+from amux.journal.ground.agent import Agent, Profile
 
 CLAUDE = Profile(agent="claude-code")
 NONE = Profile()

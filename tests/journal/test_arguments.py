@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import arguments
+from amux.journal.call import arguments
+from amux.journal.call.tools import TOOLS
 from amux.journal.moment import Moment
 from amux.journal.refusals import REASONS
-from amux.journal.tools import TOOLS
 
 NOW = Moment.at(1_773_450_000.0)  # 2026-03-14, about 01:00 UTC
 

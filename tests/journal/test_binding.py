@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amux.journal import route
+from amux.journal.tasks import route
 from tests.support import tasking, workspaces
 from tests.support.tasking import admit, agent, bind, ledger_of, state_of
 from tests.support.workspaces import AT, tree

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import card, day, decisions, insertion, link, newtext
-from amux.journal.card import Handoff
-from amux.journal.insertion import BOM, close
-from amux.journal.link import Link, Mention
+from amux.journal.text import card, day, decisions, insertion, link, newtext
+from amux.journal.text.card import Handoff
+from amux.journal.text.insertion import BOM, close
+from amux.journal.text.link import Link, Mention
 
 DOCUMENT = ".memory/clients/codex/tasks/20260314.md"
 TABLE = (

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from amux.core import canonical
 from amux.errors import AmuxError
-from amux.journal import childevidence, children, childset, shape, worklease
-from amux.journal.childevidence import Seen
-from amux.journal.children import Asked, Item
-from amux.journal.worklease import ChildPlan, Slot, Terms
+from amux.journal.children import childevidence, children, childset, worklease
+from amux.journal.children.childevidence import Seen
+from amux.journal.children.children import Asked, Item
+from amux.journal.children.worklease import ChildPlan, Slot, Terms
+from amux.journal.ledger import shape
 
 NOW, SOON, LATE = "2026-03-14T01:20:00.000Z", "2026-03-14T01:21:00.000Z", "2026-03-14T02:20:00.000Z"
 END = "2026-03-14T01:25:00.000Z"

@@ -5,10 +5,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amux.core.canonical import digest
-from amux.journal import day
-from amux.journal.insertion import BOM
-from amux.journal.section import Opening
-from amux.journal.status import State
+from amux.journal.text import day
+from amux.journal.text.insertion import BOM
+from amux.journal.text.section import Opening
+from amux.journal.text.status import State
 
 TOKEN = "ab" * 32
 OWNER = "93211895d97cd08b"  # of session key `sess-1`

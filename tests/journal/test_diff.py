@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.core import canonical
-from amux.journal import checkpoint, diff
-from amux.journal.admissionrecord import FINALIZED, Transaction
-from amux.journal.checkpoint import CONFIRMED, Checkpoints
-from amux.journal.diff import Card, Present
-from amux.journal.operation import Operation, Settled, Target
-from amux.journal.task import TaskState
+from amux.journal.finding import diff
+from amux.journal.finding.diff import Card, Present
+from amux.journal.tasks import checkpoint
+from amux.journal.tasks.admissionrecord import FINALIZED, Transaction
+from amux.journal.tasks.checkpoint import CONFIRMED, Checkpoints
+from amux.journal.tasks.operation import Operation, Settled, Target
+from amux.journal.tasks.task import TaskState
 
 HEX = "ab" * 32
 ID = "c15d0adc-5c3f-83e7-b39a-e6fcd2fed2dc"

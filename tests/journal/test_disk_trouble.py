@@ -14,8 +14,8 @@ import pytest
 
 from amux.disk import atomic
 from amux.errors import AmuxError, Code
-from amux.journal import writing
-from amux.journal.errand import Errand
+from amux.journal.call.errand import Errand
+from amux.journal.sessions import writing
 from tests.support.journal_faces import Cli, InProcess, Mcp
 from tests.support.mounts import read_only, small_disk
 from tests.support.rights import cannot

@@ -11,10 +11,10 @@ import pytest
 
 from amux.disk import atomic, commit, regular
 from amux.errors import AmuxError, Code
-from amux.journal import files
-from amux.journal.files import Edited
 from amux.journal.moment import Moment
 from amux.journal.refusals import refuse
+from amux.journal.store import files
+from amux.journal.store.files import Edited
 from tests.support.rights import cannot
 from tests.support.roots import DAY, NOW, SECONDS, adding, canonical_bytes, place_in, tree, write
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from amux.core import canonical
 from amux.disk import atomic
 from amux.errors import AmuxError
-from amux.journal import index
+from amux.journal.store import index
 from tests.support.journal_faces import Cli, Mcp
 from tests.support.readers import Reader
 from tests.support.roots import canonical_bytes, tree

@@ -17,7 +17,7 @@ import pytest
 from amux.core import canonical
 from amux.disk.notices import Notices
 from amux.disk.tree import Folder
-from amux.journal import index
+from amux.journal.store import index
 from tests.support.journal_faces import InProcess, Refused
 from tests.support.workspaces import project
 

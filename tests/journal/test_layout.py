@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import layout, namespace
-from amux.journal.layout import Layout
+from amux.journal.ground import layout, namespace
+from amux.journal.ground.layout import Layout
 from tests.support.workspaces import NAMESPACE, STRANGER, project
 from tests.support.workspaces import layout as write_layout
 

@@ -6,11 +6,12 @@ import pytest
 
 from amux.disk import atomic, commit
 from amux.errors import AmuxError, Corrupt
-from amux.journal import meta, record, root
-from amux.journal.ledger import Ledger
-from amux.journal.meta import Meta, Seen
-from amux.journal.root import Held, Place, hold, opened
-from amux.journal.state import RuntimeState
+from amux.journal.ledger import meta, record
+from amux.journal.ledger.ledger import Ledger
+from amux.journal.ledger.meta import Meta, Seen
+from amux.journal.ledger.state import RuntimeState
+from amux.journal.store import root
+from amux.journal.store.root import Held, Place, hold, opened
 
 ROOT = "0" * 64
 OTHER = "1" * 64

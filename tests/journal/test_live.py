@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from amux.journal import root
-from amux.journal.live import Live
-from amux.journal.root import Held, Place
-from amux.journal.state import RuntimeState
+from amux.journal.ledger.live import Live
+from amux.journal.ledger.state import RuntimeState
+from amux.journal.store import root
+from amux.journal.store.root import Held, Place
 
 SESSION = "a" * 64
 
 CHILD = """
 import sys
-from amux.journal import root
-from amux.journal.live import Live
-from amux.journal.root import Place, hold
-from amux.journal.state import RuntimeState
+from amux.journal.store import root
+from amux.journal.ledger.live import Live
+from amux.journal.store.root import Place, hold
+from amux.journal.ledger.state import RuntimeState
 place = Place(base=sys.argv[1], steps=(".devcodex",), uid=int(sys.argv[2]))
 live = Live()
 hold(place, wait_ms=5000, act=lambda held: live.hold(RuntimeState.of(held), "r", sys.argv[3], "t"))

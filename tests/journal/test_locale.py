@@ -1,7 +1,7 @@
 import pytest
 
 from amux.errors import InvalidArgument
-from amux.journal import locale
+from amux.journal.text import locale
 
 
 @pytest.mark.requirement("T43")

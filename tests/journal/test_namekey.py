@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amux.journal.namekey import distance, name_key
+from amux.journal.text.namekey import distance, name_key
 
 words = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import day
-from amux.journal.newtext import Structure, require_plain, structure_in
+from amux.journal.text import day
+from amux.journal.text.newtext import Structure, require_plain, structure_in
 
 TOKEN = "ab" * 32
 BINDING = f"<!-- devcodex:memory-session-binding v1 session=01 token={TOKEN} -->"

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amux.core import canonical
-from amux.journal import dayranges, event, summary, summaryranges
-from amux.journal.status import FILTERS
-from amux.journal.summaryranges import CURRENT, STATUS, Newest, Overview, ShapeError
+from amux.journal.store import dayranges, summaryranges
+from amux.journal.store.summaryranges import CURRENT, STATUS, Newest, Overview, ShapeError
+from amux.journal.text import event, summary
+from amux.journal.text.status import FILTERS
 
 from .test_day import BYTES as DAYS
 from .test_summary import ATOMS, BYTES, HEAD

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from amux.core.canonical import digest
 from amux.errors import AmuxError
-from amux.journal import cursor, readplan
-from amux.journal.cursor import Question
+from amux.journal.call import cursor, readplan
+from amux.journal.call.cursor import Question
+from amux.journal.call.readplan import Asker, ReadPlan
+from amux.journal.call.tools import INTENTS, TOOLS
 from amux.journal.moment import Moment
-from amux.journal.readplan import Asker, ReadPlan
-from amux.journal.tools import INTENTS, TOOLS
 
 ASKER = Asker(active_root="/w/.devcodex/billing", project="billing", scope="project", agent="codex")
 SESSION = digest("amux-session:sess-1")

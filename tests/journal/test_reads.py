@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from amux.journal import index
+from amux.journal.store import index
 from tests.support.journal_faces import CLAUDE, CODEX, Cli, Face, InProcess, Mcp
 from tests.support.mcp_lines import environment
 from tests.support.rights import cannot

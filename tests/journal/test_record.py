@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amux.errors import Corrupt
-from amux.journal import record
+from amux.journal.ledger import record
 
 ROOT = "24dd0334b1e83eb4fe64debbebef1e8efd795c60cdf207293a2fd36fe97b142e"
 META = {

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amux.journal import resolve
-from amux.journal.namekey import name_key
-from amux.journal.resolve import Candidate, find
+from amux.journal.tasks import resolve
+from amux.journal.tasks.resolve import Candidate, find
+from amux.journal.text.namekey import name_key
 
 UUIDS = [f"{n:08x}-0000-8000-8000-000000000000" for n in range(100)]
 

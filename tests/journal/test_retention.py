@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from amux.errors import AmuxError
-from amux.journal import ledger as ledgers
-from amux.journal import record, retention, route
-from amux.journal.ledger import Ledger
+from amux.journal.ledger import ledger as ledgers
+from amux.journal.ledger import record
+from amux.journal.ledger.ledger import Ledger
+from amux.journal.ledger.state import RuntimeState
 from amux.journal.moment import Moment
-from amux.journal.root import Place, hold
-from amux.journal.route import Hint
-from amux.journal.state import RuntimeState
+from amux.journal.store.root import Place, hold
+from amux.journal.tasks import retention, route
+from amux.journal.tasks.route import Hint
 
 NOW = Moment(datetime(2026, 3, 14, 1, 20, tzinfo=UTC))
 

@@ -8,9 +8,9 @@ import pytest
 
 from amux.core import canonical
 from amux.errors import AmuxError, Code
-from amux.journal import root, window
-from amux.journal.root import Held, opened
-from amux.journal.state import RuntimeState
+from amux.journal.ledger.state import RuntimeState
+from amux.journal.store import root, window
+from amux.journal.store.root import Held, opened
 from tests.support.roots import DAY, NOW, held, place_in, tree
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from amux.core import canonical
-from amux.journal import route
-from amux.journal.route import Hint
+from amux.journal.tasks import route
+from amux.journal.tasks.route import Hint
 
 NOW, LATER = "2026-03-14T01:20:00.000Z", "2026-03-15T01:20:00.000Z"
 HINT = Hint(

@@ -9,9 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from amux.core import canonical
-from amux.journal import jsonkey, rules, skill, tomltable
-from amux.journal.jsonkey import Document
-from amux.journal.rules import Entry, Record, Rule
+from amux.journal.setup import rules, skill
+from amux.journal.setup.rules import Entry, Record, Rule
+from amux.journal.text import jsonkey, tomltable
+from amux.journal.text.jsonkey import Document
 
 SKILL, ENTRY = rules.HANDED["claude"]
 TABLE = rules.HANDED["codex"][1]

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from amux.core.canonical import digest
 from amux.errors import AmuxError
-from amux.journal import day, section
-from amux.journal.card import Handoff
-from amux.journal.insertion import BOM, close, newline_of
-from amux.journal.newtext import structure_in
-from amux.journal.section import Block, Opening
-from amux.journal.status import State
+from amux.journal.text import day, section
+from amux.journal.text.card import Handoff
+from amux.journal.text.insertion import BOM, close, newline_of
+from amux.journal.text.newtext import structure_in
+from amux.journal.text.section import Block, Opening
+from amux.journal.text.status import State
 
 TOKEN, OWNER = "ab" * 32, "93211895d97cd08b"
 STAMP = "2026-03-14 09:20 +08:00"

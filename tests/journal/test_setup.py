@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from amux.core import canonical
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
-from amux.journal import doctor, handout, layouttext, rules, setup
-from amux.journal.rules import FLAGS, HANDED
-from amux.journal.setup import Asked
+from amux.journal.ground import layouttext
+from amux.journal.setup import doctor, handout, rules, setup
+from amux.journal.setup.rules import FLAGS, HANDED
+from amux.journal.setup.setup import Asked
 from amux.surface.cli import workspace_render
 from tests.support.journal_faces import InProcess
 from tests.support.workspaces import NAMESPACE, STRANGER, around, project, tree

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amux.journal import day
-from amux.journal.status import FILTERS, State, spell, state_of
+from amux.journal.text import day
+from amux.journal.text.status import FILTERS, State, spell, state_of
 
 
 @pytest.mark.requirement("J38", "JA20")

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from amux.core.canonical import digest
 from amux.errors import AmuxError
-from amux.journal import event, summary, table
-from amux.journal.insertion import BOM, close
-from amux.journal.status import State
+from amux.journal.text import event, summary, table
+from amux.journal.text.insertion import BOM, close
+from amux.journal.text.status import State
 
 HEAD = (
     "| 日期 | 会话 | 类型 | 摘要 | 关联报告 | 关联记忆 | 状态 |\n|---|:--:|---|---|---|---|:-:|\n"

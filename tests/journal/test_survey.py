@@ -5,10 +5,10 @@ import pytest
 
 from amux.disk.ground import Ground
 from amux.errors import AmuxError
-from amux.journal import resolve, survey, taskstatus
-from amux.journal.identity import Identity
-from amux.journal.shape import seal
-from amux.journal.survey import Survey
+from amux.journal.ledger.shape import seal
+from amux.journal.tasks import resolve, survey, taskstatus
+from amux.journal.tasks.identity import Identity
+from amux.journal.tasks.survey import Survey
 
 UUID = "c15d0adc-5c3f-83e7-b39a-e6fcd2fed2dc"
 OTHER = "d15d0adc-5c3f-83e7-b39a-e6fcd2fed2dc"

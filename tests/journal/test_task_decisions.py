@@ -5,12 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from amux.core import canonical
-from amux.journal import asking, checkpoint, context, lease, shape, task
-from amux.journal.admission import TABLE as PHASES
-from amux.journal.admissionrecord import CP_STATE, FENCED, FINALIZED
+from amux.journal.admission import asking
+from amux.journal.admission.admission import TABLE as PHASES
+from amux.journal.ledger import shape
 from amux.journal.machine import Accepted, Refused
-from amux.journal.settling import Begin, Reconcile, Settle
-from amux.journal.task import TaskState
+from amux.journal.tasks import checkpoint, context, lease, task
+from amux.journal.tasks.admissionrecord import CP_STATE, FENCED, FINALIZED
+from amux.journal.tasks.settling import Begin, Reconcile, Settle
+from amux.journal.tasks.task import TaskState
 from tests.support.task_world import OVERVIEW_NAME, Someone, World
 
 

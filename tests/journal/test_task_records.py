@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from amux.core.canonical import digest, digest_without
-from amux.journal import context, shape, task
-from amux.journal import operation as operations
-from amux.journal.ledger import Ledger
-from amux.journal.record import first
-from amux.journal.root import Held, hold
-from amux.journal.state import RuntimeState
+from amux.journal.ledger import shape
+from amux.journal.ledger.ledger import Ledger
+from amux.journal.ledger.record import first
+from amux.journal.ledger.state import RuntimeState
+from amux.journal.store.root import Held, hold
+from amux.journal.tasks import context, task
+from amux.journal.tasks import operation as operations
 from bench.measure import percentile
 from tests.support.roots import place_in
 from tests.support.task_agents import OVERVIEW, TEXT, Agent, Found, Place, sha

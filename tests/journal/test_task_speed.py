@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from amux.disk import atomic
-from amux.journal import record
-from amux.journal.ledger import Ledger
-from amux.journal.root import Held, Place, hold
-from amux.journal.state import RuntimeState
+from amux.journal.ledger import record
+from amux.journal.ledger.ledger import Ledger
+from amux.journal.ledger.state import RuntimeState
+from amux.journal.store.root import Held, Place, hold
 from bench.measure import percentile
 from bench.tasks import moves
 from tests.support import many_tasks, task_load, tasking

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from amux.core.text import to_json
-from amux.journal import tools
-from amux.journal.agent import AGENTS
-from amux.journal.tool import Field, schema, shown
+from amux.journal.call import tools
+from amux.journal.call.tool import Field, schema, shown
+from amux.journal.ground.agent import AGENTS
 
 KIB = 1024
 

@@ -4,10 +4,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from amux.journal import checkpoint, view
-from amux.journal.checkpoint import Answer, Checkpoints
 from amux.journal.machine import Refused
-from amux.journal.view import View
+from amux.journal.tasks import checkpoint, view
+from amux.journal.tasks.checkpoint import Answer, Checkpoints
+from amux.journal.tasks.view import View
 
 ROOT = "bugs/Export totals"
 TABLE = (

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amux.errors import AmuxError
-from amux.journal import layout, namespace, workspace
-from amux.journal.workspace import Target
+from amux.journal.ground import layout, namespace, workspace
+from amux.journal.ground.workspace import Target
 from tests.support.workspaces import NAMESPACE, project, tree
 from tests.support.workspaces import layout as write_layout
 

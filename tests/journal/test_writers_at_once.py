@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from amux.errors import AmuxError
-from amux.journal import day as days
+from amux.journal.text import day as days
 from tests.support.journal_faces import Cli, Mcp, Refused
 from tests.support.readers import Reader
 from tests.support.roots import SECONDS, tree

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from amux.errors import AmuxError, Code
-from amux.journal import scribe
-from amux.journal import section as sections
-from amux.journal.files import Edit, Edited
+from amux.journal.sessions import scribe
+from amux.journal.store.files import Edit, Edited
+from amux.journal.text import section as sections
 from tests.support.rights import cannot
 from tests.support.roots import SECONDS, canonical_bytes, tree
 from tests.support.writers import Receipt, Writer, workspace_in

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from amux.journal import context
-from amux.journal.admissionrecord import FINALIZED
 from amux.journal.machine import Accepted, Refused
-from amux.journal.settling import Begin, Reconcile, Settle
-from amux.journal.task import TaskState
+from amux.journal.tasks import context
+from amux.journal.tasks.admissionrecord import FINALIZED
+from amux.journal.tasks.settling import Begin, Reconcile, Settle
+from amux.journal.tasks.task import TaskState
 from tests.support.task_world import OVERVIEW_NAME, Someone, World
 
 WHO = st.sampled_from(["a", "b", "c"])

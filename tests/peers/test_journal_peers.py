@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amux.journal.tools import DEFAULT, NOTE
+from amux.journal.call.tools import DEFAULT, NOTE
 from tests.peers.peers import At, InspectorPeer, peer
 from tests.peers.test_peers import FIVE, PEERS, answer, refusal
 from tests.support.mcp_lines import environment

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from amux.journal.tools import DEFAULT
+from amux.journal.call.tools import DEFAULT
 from amux.wire.tools import TOOLS
 from tests.runtime.conftest import Person
 

@@ -10,8 +10,8 @@ from types import ModuleType, TracebackType
 from amux.app import LATE
 from amux.core.text import to_json
 from amux.errors import AmuxError
+from amux.journal.call.tools import TOOLS
 from amux.journal.desk import Desk
-from amux.journal.tools import TOOLS
 from tests.support.mcp_lines import McpProcess, block, environment
 from tests.support.workspaces import AT, around
 

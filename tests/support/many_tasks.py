@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from amux.journal import identity as identities
-from amux.journal import record, shape, task
-from amux.journal.record import Record
+from amux.journal.ledger import record, shape
+from amux.journal.ledger.record import Record
+from amux.journal.tasks import identity as identities
+from amux.journal.tasks import task
 from tests.support import tasking
 from tests.support.tasking import Task, admit, agent, ledger_of
 

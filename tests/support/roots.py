@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from amux.journal.files import Edit, Edited, Writer, Written
 from amux.journal.moment import Moment
-from amux.journal.root import Held, Place, hold, prepare
+from amux.journal.store.files import Edit, Edited, Writer, Written
+from amux.journal.store.root import Held, Place, hold, prepare
 
 T = TypeVar("T")
 

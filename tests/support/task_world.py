@@ -10,33 +10,23 @@ from datetime import UTC, datetime, timedelta
 
 from amux.core import canonical
 from amux.core.canonical import ABSENT
-from amux.journal import (
-    admission,
-    admissionlease,
-    checkpoint,
-    closeout,
-    context,
-    identity,
-    ingress,
-    owning,
-    settling,
-    shape,
-    task,
-    view,
-)
-from amux.journal.admissionrecord import CP_STATE, IDENTITY, OVERVIEW, Recovery
-from amux.journal.asking import Ask, PlannedFile
-from amux.journal.checkpoint import Answer
-from amux.journal.closeout import Finish
-from amux.journal.facts import Facts
-from amux.journal.identity import Identity
-from amux.journal.ingress import Ingress, Session, Use
+from amux.journal.admission import admission, admissionlease
+from amux.journal.admission.asking import Ask, PlannedFile
+from amux.journal.ledger import shape
 from amux.journal.machine import Accepted, Create, HoldLive, Refused
 from amux.journal.moment import Moment
-from amux.journal.owning import Release, Renew
-from amux.journal.projectlease import Standing
-from amux.journal.settling import Begin, Reconcile, Settle
-from amux.journal.task import Evidence, TaskState
+from amux.journal.tasks import checkpoint, context, identity, ingress, owning, settling, task, view
+from amux.journal.tasks.admissionrecord import CP_STATE, IDENTITY, OVERVIEW, Recovery
+from amux.journal.tasks.checkpoint import Answer
+from amux.journal.tasks.facts import Facts
+from amux.journal.tasks.identity import Identity
+from amux.journal.tasks.ingress import Ingress, Session, Use
+from amux.journal.tasks.owning import Release, Renew
+from amux.journal.tasks.projectlease import Standing
+from amux.journal.tasks.settling import Begin, Reconcile, Settle
+from amux.journal.tasks.task import Evidence, TaskState
+from amux.journal.work import closeout
+from amux.journal.work.closeout import Finish
 
 START = Moment(datetime(2026, 3, 14, 9, 20, tzinfo=UTC))
 OVERVIEW_NAME = "00-问题概况.md"

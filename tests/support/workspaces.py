@@ -4,8 +4,8 @@ import os
 import random
 from pathlib import Path
 
-from amux.journal import surroundings
-from amux.journal.surroundings import Surroundings
+from amux.journal.call import surroundings
+from amux.journal.call.surroundings import Surroundings
 
 AT = 1_773_480_000.0  # 2026-03-14 09:20 UTC
 STRANGER = 4_242

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amux.disk import atomic
-from amux.journal import section as sections
+from amux.journal.text import section as sections
 from tests.support import writers
 
 LOCK = ".devcodex/.runtime-state/memory.lock"

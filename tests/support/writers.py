@@ -13,14 +13,16 @@ from pathlib import Path
 
 from amux.core.canonical import digest
 from amux.errors import AmuxError
-from amux.journal import agent as agents
-from amux.journal import arguments, layout, workspace, writing
-from amux.journal.book import Book
-from amux.journal.errand import Errand
+from amux.journal.call import arguments
+from amux.journal.call.book import Book
+from amux.journal.call.errand import Errand
+from amux.journal.call.surroundings import Surroundings
+from amux.journal.call.tools import TOOLS
+from amux.journal.ground import agent as agents
+from amux.journal.ground import layout, workspace
 from amux.journal.moment import Moment
-from amux.journal.surroundings import Surroundings
-from amux.journal.taskpart import TaskPart
-from amux.journal.tools import TOOLS
+from amux.journal.sessions import writing
+from amux.journal.sessions.taskpart import TaskPart
 from tests.support.roots import SECONDS
 from tests.support.workspaces import around
 

@@ -14,21 +14,24 @@ from types import ModuleType
 from amux.core.canonical import digest
 from amux.disk import glance
 from amux.errors import Ambiguous, AmuxError, Corrupt
-from amux.journal import agent as agents
-from amux.journal import arguments, layout, readplan, service, surroundings, trouble, workspace
-from amux.journal.book import Book
-from amux.journal.errand import Errand
-from amux.journal.ledger import Ledger
+from amux.journal.call import arguments, readplan, surroundings
+from amux.journal.call.book import Book
+from amux.journal.call.errand import Errand
+from amux.journal.call.readplan import Asker, ReadPlan
+from amux.journal.call.surroundings import Start, Surroundings
+from amux.journal.call.tool import Tool
+from amux.journal.call.tools import NOTE, SOURCES, TOOLS
+from amux.journal.ground import agent as agents
+from amux.journal.ground import layout, workspace
+from amux.journal.ground.workspace import Target
+from amux.journal.ledger.ledger import Ledger
+from amux.journal.ledger.state import RuntimeState
 from amux.journal.moment import Moment
-from amux.journal.readplan import Asker, ReadPlan
 from amux.journal.refusals import refuse
-from amux.journal.root import Place, opened
 from amux.journal.roster import WORK, Result, Work, names_a_task
-from amux.journal.state import RuntimeState
-from amux.journal.surroundings import Start, Surroundings
-from amux.journal.tool import Tool
-from amux.journal.tools import NOTE, SOURCES, TOOLS
-from amux.journal.workspace import Target
+from amux.journal.sessions import service
+from amux.journal.store import trouble
+from amux.journal.store.root import Place, opened
 
 Late = Callable[[str], ModuleType]
 """Loads a module of the table of `app`."""

@@ -6,8 +6,8 @@ Rule 2: a function gives its own result fields or raises a refusal (see `errand.
 
 from collections.abc import Callable
 
-from amux.journal import service, writing
-from amux.journal.errand import Errand
+from amux.journal.call.errand import Errand
+from amux.journal.sessions import service, writing
 
 Result = dict[str, object]
 Work = Callable[[Errand], Result]

@@ -4,9 +4,13 @@ Rule 1: it is loaded with the first call that is about a task: it is half of the
         command line that reads a status must not pay for it.
 """
 
-from amux.journal import childwork, finding, listing, sessionpart, tasks, work, writing
-from amux.journal.errand import Errand
+from amux.journal.admission import tasks
+from amux.journal.call.errand import Errand
+from amux.journal.children import childwork
+from amux.journal.finding import finding, listing, sessionpart
 from amux.journal.roster import WRITE, Result, Work
+from amux.journal.sessions import writing
+from amux.journal.work import work
 
 
 def _write(errand: Errand) -> Result:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from amux.core.value import NOTHING, Value
-from amux.journal.tools import DEFAULT as JOURNAL_TOOLS
+from amux.journal.call.tools import DEFAULT as JOURNAL_TOOLS
 from amux.runtime.user import User
 
 Form: TypeAlias = Literal["mcp", "cli"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from amux.journal import roster, taskroster
-from amux.journal.tools import TOOLS
+from amux.journal.call.tools import TOOLS
 from amux.surface.cli.journal_verbs import tool_of
 from amux.surface.cli.verbs import VERBS
 from tests.support.command import Command

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amux.core.text import to_json
-from amux.journal.tools import CHILD, DEFAULT, EVERY
+from amux.journal.call.tools import CHILD, DEFAULT, EVERY
 from tests.support.mcp_fake import FakeHub, status
 from tests.support.mcp_lines import McpProcess, environment
 from tests.support.workspaces import layout, project
@@ -124,6 +124,6 @@ def test_a_start_with_the_journal_loads_nothing_that_is_slow(home: Path, workspa
         for line in ended.stderr.decode().splitlines()
         if line.startswith("import time:")
     }
-    assert "amux.journal.tools" in loaded
+    assert "amux.journal.call.tools" in loaded
     assert not loaded & {*FORBIDDEN, "datetime", "ctypes"}
     assert "amux.journal.desk" not in loaded

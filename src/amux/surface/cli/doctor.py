@@ -5,7 +5,7 @@ Rule 1: it is a read: no Hub is started for it, and it ends well whatever it fin
 
 from amux.disk import named
 from amux.errors import AmuxError
-from amux.journal import doctor as workspace_examination
+from amux.journal.setup import doctor as workspace_examination
 from amux.runtime import doctor as examination
 from amux.runtime import known
 from amux.runtime.context import Context

@@ -9,7 +9,7 @@ from amux.core import strict
 from amux.core.text import to_json
 from amux.disk import named
 from amux.errors import AmuxError, InvalidArgument
-from amux.journal.tool import Tool
+from amux.journal.call.tool import Tool
 from amux.runtime.context import Context
 from amux.surface.cli import journal_render, output
 from amux.surface.cli.journal_verbs import tool_of

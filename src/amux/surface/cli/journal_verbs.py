@@ -6,8 +6,8 @@ Rule 2: values are not checked here: the journal does, so that both faces refuse
 """
 
 from amux.errors import Code
-from amux.journal.tool import Field, Tool
-from amux.journal.tools import TOOLS
+from amux.journal.call.tool import Field, Tool
+from amux.journal.call.tools import TOOLS
 from amux.surface.cli.verb import JSON, Option, Verb
 
 _WORKSPACE = Option("workspace", "DIR", "where to look for the workspace; here if not given")

@@ -6,8 +6,8 @@ Rule 2: the exit status is the agent's own.
 """
 
 from amux.errors import InvalidArgument
-from amux.journal import layout
-from amux.journal.tools import DEFAULT as JOURNAL_TOOLS
+from amux.journal.call.tools import DEFAULT as JOURNAL_TOOLS
+from amux.journal.ground import layout
 from amux.runtime import launch
 from amux.runtime.composing import Tools
 from amux.runtime.context import Context

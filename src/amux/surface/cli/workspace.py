@@ -3,10 +3,11 @@
 Rule 1: the answer is the receipt, as JSON or readable on a terminal.
 """
 
-from amux.journal import doctor as examination
-from amux.journal import rules, setup, surroundings
-from amux.journal.setup import Asked
-from amux.journal.surroundings import Surroundings
+from amux.journal.call import surroundings
+from amux.journal.call.surroundings import Surroundings
+from amux.journal.setup import doctor as examination
+from amux.journal.setup import rules, setup
+from amux.journal.setup.setup import Asked
 from amux.runtime.context import Context
 from amux.surface.cli import output, workspace_render
 from amux.surface.cli.parse import Given

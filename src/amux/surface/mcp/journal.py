@@ -9,8 +9,8 @@ Rule 3: a tool that is not listed is unknown here; the command line has its verb
 import threading
 
 from amux.core.text import to_json
-from amux.journal import layout
-from amux.journal.tools import CHILD, DEFAULT, EVERY, listing
+from amux.journal.call.tools import CHILD, DEFAULT, EVERY, listing
+from amux.journal.ground import layout
 from amux.runtime.context import Context, Desk
 
 

@@ -1,0 +1,1 @@
+"""Making a request a task, once; owning and confirming it."""

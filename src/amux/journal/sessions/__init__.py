@@ -1,0 +1,1 @@
+"""What sessions read and write: days, SUMMARYs, decisions, cards."""
