@@ -22,12 +22,24 @@ LIMIT_SOURCES = (
     ("Credentials", "amux/hub/rates.py"),
 )
 JOURNAL_LIMITS = (
-    ("store/window", "WINDOW_BYTES", "an answer reads the end of a file, and of a larger one no more"),
-    ("store/files", "SOURCE_MAX_BYTES", "a file that is written is read whole; a larger one is refused"),
+    (
+        "store/window",
+        "WINDOW_BYTES",
+        "an answer reads the end of a file and no more",
+    ),
+    (
+        "store/files",
+        "SOURCE_MAX_BYTES",
+        "a file to be written is read whole; a larger one is refused",
+    ),
     ("call/surroundings", "LOCK_WAIT_MS", "for another writer, in ms; `AMUX_LOCK_WAIT_MS` sets it"),
     ("call/surroundings", "LOCK_WAIT_MAX_MS", "as above, at most"),
     ("ledger/ledger", "MAX_RECORDS", "records of one workspace; beyond, no new task is admitted"),
-    ("tasks/observing", "TARGET_MAX_BYTES", "a target is hashed; a larger one is known by its metadata"),
+    (
+        "tasks/observing",
+        "TARGET_MAX_BYTES",
+        "a target is hashed; a larger one goes by its metadata",
+    ),
     ("call/book", "MAX_PLANS", "memories that one process reads by turns without a new status"),
 )
 

@@ -10,6 +10,7 @@ from amux.core import canonical
 from amux.disk import commit, regular
 from amux.disk.ground import BlockedError, Ground
 from amux.errors import AmuxError
+from amux.journal import relative
 from amux.journal.refusals import refuse
 from amux.journal.remark import Remark
 from amux.journal.store import trouble
@@ -26,7 +27,7 @@ def links(given: object, argument: str) -> tuple[Link, ...]:
         if not isinstance(one, Mapping):
             continue
         target, purpose = str(one["targetPath"]), one.get("purpose")
-        if not link.is_safe_path(target):
+        if relative.problem(target) is not None:
             raise _unfit("PATH_INVALID", "the path of a link is not a plain relative one", argument)
         text = purpose if isinstance(purpose, str) else None
         found.append(Link(str(one["label"]), target, text))

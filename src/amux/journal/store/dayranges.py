@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from amux.core.value import Value
 from amux.journal.remark import Remark, few
-from amux.journal.store.summaryranges import ShapeError
+from amux.journal.store.summaryranges import ShapeError, read_remark, read_state
 from amux.journal.text import card, day
 from amux.journal.text.status import State
 
@@ -66,7 +66,7 @@ def read(data: object) -> Parts:
     """Read what `partition` made."""
     match data:
         case {"sections": list(sections), "remarks": list(remarks)}:
-            return Parts(tuple(map(_read_part, sections)), tuple(map(_read_remark, remarks)))
+            return Parts(tuple(map(_read_part, sections)), tuple(map(read_remark, remarks)))
         case _:
             raise ShapeError("daily")
 
@@ -87,7 +87,7 @@ def _read_part(data: object) -> Part:
             bool(is_managed), None | int() as line, int(body), int(end), place,
         ]:  # fmt: skip
             return Part(
-                ordinal, name, title, status, _state(state), is_managed, line, body, end,
+                ordinal, name, title, status, read_state(state), is_managed, line, body, end,
                 _read_card(place),
             )  # fmt: skip
         case _:
@@ -102,18 +102,3 @@ def _read_card(data: object) -> tuple[int, int] | None:
             return start, end
         case _:
             raise ShapeError("card")
-
-
-def _read_remark(data: object) -> Remark:
-    match data:
-        case [str(code), None | int() as line]:
-            return Remark(code, line)
-        case _:
-            raise ShapeError("remark")
-
-
-def _state(text: str) -> State:
-    try:
-        return State(text)
-    except ValueError as error:
-        raise ShapeError("state") from error

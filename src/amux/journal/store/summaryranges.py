@@ -107,7 +107,7 @@ class Overview(Value):
                     open=tuple(map(_read_place, opened)),
                     conflicts=tuple(map(_read_conflict, conflicts)),
                     counts={state: _number(counts.get(state)) for state in State},
-                    remarks=tuple(map(_read_remark, remarks)),
+                    remarks=tuple(map(read_remark, remarks)),
                     is_appendable=is_appendable,
                 )
             case _:
@@ -360,12 +360,13 @@ def _read_place(data: object) -> Place:
 def _read_conflict(data: object) -> Conflict:
     match data:
         case [str(key), *states]:
-            return Conflict(key, tuple(map(_state, states)))
+            return Conflict(key, tuple(map(read_state, states)))
         case _:
             raise ShapeError("conflict")
 
 
-def _read_remark(data: object) -> Remark:
+def read_remark(data: object) -> Remark:
+    """Read a remark; raises ShapeError."""
     match data:
         case [str(code), None | int() as line]:
             return Remark(code, line)
@@ -373,7 +374,8 @@ def _read_remark(data: object) -> Remark:
             raise ShapeError("remark")
 
 
-def _state(data: object) -> State:
+def read_state(data: object) -> State:
+    """Read the name of a state; raises ShapeError."""
     try:
         return State(str(data))
     except ValueError as error:

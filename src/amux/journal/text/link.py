@@ -12,9 +12,7 @@ from amux.core.value import Value
 
 MAX_LABEL_CHARS = 200
 MAX_PURPOSE_CHARS = 300
-MAX_PATH_BYTES = 1024
 
-_UNSAFE = re.compile(r"[\\:\x00-\x1f\x7f-\x9f]")
 _NEEDS_BRACKETS = re.compile(r"[\s()<>]")
 # Labels are bounded: of a text full of brackets each would else be tried to its end.
 _MENTION = re.compile(
@@ -48,15 +46,6 @@ class Mention(Value, kw_only=False):
 
     href: str
     line: int
-
-
-def is_safe_path(text: str) -> bool:
-    """Tell whether a path argument is relative and stays inside its root (J19)."""
-    return (
-        len(text.encode("utf-8", "surrogatepass")) <= MAX_PATH_BYTES
-        and not _UNSAFE.search(text)
-        and all(part not in ("", ".", "..") for part in text.split("/"))
-    )
 
 
 def relative(document: str, target: str) -> str:
