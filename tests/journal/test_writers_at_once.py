@@ -239,7 +239,7 @@ def at_work(
     return calls
 
 
-@pytest.mark.requirement("J26", "J3")
+@pytest.mark.requirement("J26", "J3", "JP7")
 def test_twelve_servers_read_and_write_and_are_refused_nothing_but_a_lock(
     base: Path, tmp_path: Path
 ) -> None:
