@@ -129,9 +129,9 @@ def test_native_memory_is_kept_out_of_a_bound_session_only(
     session = launcher.claude(agents.claude(), is_bound=is_bound)
     assert session.run("please @play hello").answer == "hello"
     assert session.run("again @play hello").answer == "hello"
-    for one in loop(model):
-        assert bool(one.where("PLANTED-NATIVE-MEMORY")) is not is_bound
-        assert bool(one.where(AUTO_MEMORY)) is not is_bound
+    # Unbound it is a control: on a busy machine Claude may begin before it has read its memory.
+    for needle in ("PLANTED-NATIVE-MEMORY", AUTO_MEMORY):
+        assert any(one.where(needle) for one in loop(model)) is not is_bound
     assert hashes(folder) == before
 
 

@@ -15,7 +15,7 @@ OTHER = 12345  # nobody's on this machine; the kernel does not mind
 @pytest.mark.usefixtures("as_root")
 def test_what_root_sets_in_anothers_home_is_that_others(tmp_path: Path) -> None:
     for folder in tmp_path.parents:  # the other must reach it
-        if folder.stat().st_uid == os.geteuid() and "pytest" in folder.name:
+        if folder.stat().st_uid == os.geteuid() and "pytest" in str(folder):
             folder.chmod(0o755)
     tmp_path.chmod(0o755)
     home = tmp_path / "home"

@@ -276,7 +276,10 @@ class Fake:
         threading.Thread(target=self._serve, args=(answers, waits), daemon=True).start()
 
     def _serve(self, answers: tuple[bytes, ...], waits: float) -> None:
-        connection, _ = self._listener.accept()
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:  # closed before anybody came
+            return
         with connection:
             self.seen = connection.recv(65536)
             for piece in answers:

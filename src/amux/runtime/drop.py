@@ -76,8 +76,9 @@ def start(asked: dict[str, Any]) -> None:
     if asked["terminal"]:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(asked["cwd"])
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # this interpreter ignores them; its heir must not
+    # This interpreter ignores some, its starter perhaps others; its heir begins with none.
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.execve(asked["argv"][0], asked["argv"], asked["environment"])
 
