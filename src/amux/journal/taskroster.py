@@ -4,13 +4,13 @@ Rule 1: it is loaded with the first call that is about a task: it is half of the
         command line that reads a status must not pay for it.
 """
 
-from amux.journal.admission import tasks
+from amux.journal.admission import calls as admission
 from amux.journal.call.errand import Errand
 from amux.journal.children import childwork
 from amux.journal.finding import finding, listing, sessionpart
 from amux.journal.roster import WRITE, Result, Work
 from amux.journal.sessions import writing
-from amux.journal.work import work
+from amux.journal.work import calls as work
 
 
 def _write(errand: Errand) -> Result:
@@ -20,10 +20,10 @@ def _write(errand: Errand) -> Result:
 WORK: dict[str, Work] = {
     WRITE: _write,
     "memory_task_resolve": finding.task_resolve,
-    "memory_ingress_register": tasks.register,
-    "memory_task_admit_v2": tasks.admit,
-    "memory_task_write_owner": tasks.own,
-    "memory_cp_confirm": tasks.confirm,
+    "memory_ingress_register": admission.register,
+    "memory_task_admit_v2": admission.admit,
+    "memory_task_write_owner": admission.own,
+    "memory_cp_confirm": admission.confirm,
     "memory_task_operation": work.operation,
     "memory_artifact_mutation_reconcile_v1": work.reconcile,
     "memory_task_terminal_v1": work.finish,

@@ -7,7 +7,7 @@ Rule 2: each commit is one record; what follows it is done again by the next cal
 from typing import TypeVar
 
 from amux.journal import relative
-from amux.journal.admission.tasks import request_digest
+from amux.journal.admission.calls import request_digest
 from amux.journal.call.errand import Errand
 from amux.journal.ledger import shape
 from amux.journal.machine import Accepted, Refused
