@@ -211,6 +211,8 @@ def called_at_mcp(
 NOT_OF_A_HUB = {
     "hub start", "hub stop", "hub restart", "hub serve", "uninstall", "mcp", "mcp entry",
     "completion", "man", "help", "protocol",
+    # The journal is of the directory where it is called, and asks no Hub.
+    *(name for name in VERBS if name.split()[0] in {"journal", "task", "workspace"}),
 }  # fmt: skip
 
 

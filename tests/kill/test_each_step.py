@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -189,7 +190,9 @@ def test_a_disk_that_fails_at_any_step_is_told_as_it_is(full_home: Home, name: s
             assert found in (write.before, write.after)
             require_sound(home, write)
             home.kill_hub()
-        assert outcomes == expected, call
+        # Calls are counted by thread, and whichever comes first syncs the trail: the same outcome
+        # may be met once more or less.
+        assert [one for one, _ in groupby(outcomes)] == [one for one, _ in groupby(expected)], call
 
 
 def with_failure(home: Home, write: Write, call: str, count: int) -> str | None:

@@ -4,7 +4,6 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from amux.journal.ledger import record, shape
@@ -60,8 +59,7 @@ def multiply(base: Path, made: Task, count: int = COUNT) -> list[str]:
         name = f"Export totals of ledger {number}"
         root, task_id = f"bugs/{name}", str(uuid.UUID(int=number + 1))
         own = shape.seal(
-            replace(
-                known, task_id=task_id, display_name=name, task_root_relative=root,
+            known.replace(task_id=task_id, display_name=name, task_root_relative=root,
                 aliases=(f"ledger {number}",), identity_digest="",
             )
         )  # fmt: skip
@@ -72,8 +70,7 @@ def multiply(base: Path, made: Task, count: int = COUNT) -> list[str]:
         for file in ("00-问题概况.md", "plan.md", "steps.md"):
             os.link(made.root / file, memory.parent / file)
         body = task.encode(
-            replace(
-                state, task_id=task_id, task_root_relative=root,
+            state.replace(task_id=task_id, task_root_relative=root,
                 identity_digest=own.identity_digest,
             )
         )  # fmt: skip
@@ -85,7 +82,7 @@ def multiply(base: Path, made: Task, count: int = COUNT) -> list[str]:
 
 def _at(found: Record, task_id: str, body: dict[str, object]) -> Record:
     """Make the record of another task at the same place of its chain."""
-    before = replace(found, key=task_id, seq=found.seq - 1, digest=str(found.previous))
+    before = found.replace(key=task_id, seq=found.seq - 1, digest=str(found.previous))
     return before.successor(body)
 
 

@@ -30,6 +30,7 @@ class _Slotted(type):
     """Makes a slot of each annotation, and keeps what stands beside it as its default."""
 
     _names: tuple[str, ...]
+    _fields: frozenset[str]
     _defaults: dict[str, object]
     _places: tuple[str, ...]
     """The fields that may be given by their place."""
@@ -49,7 +50,7 @@ class _Slotted(type):
                 names, defaults = (*base._names, *names), {**base._defaults, **defaults}
         space["__slots__"] = own
         made = super().__new__(cls, name, bases, space)
-        made._names, made._defaults = names, defaults
+        made._names, made._defaults, made._fields = names, defaults, frozenset(names)
         made._places = () if kw_only else names
         return made
 
@@ -73,16 +74,22 @@ class Value(metaclass=_Slotted):
                 if len(placed) > len(kind._places):
                     raise TypeError(f"{kind.__name__} takes {len(kind._places)} by their places")
                 given |= dict(zip(kind._places, placed, strict=False))
-            for name in kind._names:
-                if name in given:
-                    value = given.pop(name)
-                elif name in kind._defaults:
-                    value = kind._defaults[name]
-                else:
-                    raise TypeError(f"{kind.__name__} lacks {name}")
+            if given.keys() != kind._fields:
+                given = self._completed(given)
+            for name, value in given.items():
                 object.__setattr__(self, name, value)
-            if given:
-                raise TypeError(f"{kind.__name__} has no {', '.join(given)}")
+
+        @classmethod
+        def _completed(cls, given: dict[str, object]) -> dict[str, object]:
+            """Add the defaults; refuses what lacks a field, or has one too many."""
+            odd = given.keys() - cls._fields
+            if odd:
+                raise TypeError(f"{cls.__name__} has no {', '.join(sorted(odd))}")
+            found = {**cls._defaults, **given}
+            for name in cls._names:
+                if name not in found:
+                    raise TypeError(f"{cls.__name__} lacks {name}")
+            return found
 
         def __setattr__(self, name: str, _: object) -> None:
             raise AttributeError(f"{type(self).__name__} is frozen: {name}")

@@ -41,7 +41,7 @@ class Place(NamedTuple):
     end: int
 
 
-class Event(Value, kw_only=False):
+class Event(NamedTuple):
     """A row of a month, without its text."""
 
     place: Place
