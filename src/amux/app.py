@@ -33,6 +33,7 @@ LATE = {
     "layout": "amux.journal.ground.layout",
     "journal": "amux.journal.desk",
     "journal_tasks": "amux.journal.taskroster",
+    "agents_file": "amux.runtime.agents_file",
     "settings_file": "amux.settings_file",
     "tls": "amux.tls",
 }

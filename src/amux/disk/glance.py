@@ -8,7 +8,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 
 _READ_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -65,13 +64,16 @@ def folders_or_cut(path: str, *, limit: int) -> tuple[list[str], bool]:
     """Name the directories in one, in order, and tell whether there are names beyond the limit."""
     found: list[str] = []
     read = 0
-    with suppress(OSError), os.scandir(path) as entries:
-        for entry in entries:
-            if read == limit:
-                return sorted(found), True
-            read += 1
-            if _is_folder(entry):
-                found.append(entry.name)
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if read == limit:
+                    return sorted(found), True
+                read += 1
+                if _is_folder(entry):
+                    found.append(entry.name)
+    except OSError:  # not `suppress`: this module is on the path of each start
+        pass
     return sorted(found), False
 
 

@@ -6,13 +6,12 @@ Rule 2: an unbound session gets its names and nothing else (R20).
 Rule 3: where a run happens, and with what before its adapter adds to it, `isolation` says.
 """
 
-import pkgutil
 from contextlib import suppress
 
 from amux.core.value import Value
 from amux.disk import named
 from amux.errors import AmuxError, Internal, LaunchRefused
-from amux.runtime import adapters, isolation, probe, process, protocol
+from amux.runtime import adapters, isolation, probe, process, protocol, scripts
 from amux.runtime.context import Context
 from amux.runtime.effective import Effective
 from amux.runtime.isolation import Place
@@ -198,7 +197,7 @@ def _by_sdk(agent: Agent, plan: LaunchPlan) -> LaunchPlan:
 
 
 def _script() -> str:
-    return (pkgutil.get_data("amux.runtime", "sidecar.py") or b"").decode("utf-8")
+    return scripts.text("sidecar.py")
 
 
 def _uuid(random: bytes) -> str:

@@ -86,7 +86,7 @@ class Examined:
 
 def examine(ctx: Context, name: str, cwd: str, tools: Tools, memory: str) -> Examined:
     """Look at one agent; `memory` says what the Hub would answer."""
-    agent = known.agent(ctx.config.home, name)
+    agent = known.agent(ctx, name)
     found = Examined(agent=name, memory=memory if agent.has_memory else "no: amux gives it none")
     try:
         found.program = known.executable(agent, ctx.config.search_path)

@@ -7,7 +7,6 @@ Rule 3: a private home keeps what an agent reads and writes by itself apart, not
 Rule 4: the run of another user reaches the Hub by what the launcher copied for it, or not at all.
 """
 
-import pkgutil
 import re
 from collections.abc import Callable, Mapping
 
@@ -15,7 +14,7 @@ from amux.core import home
 from amux.core.value import NOTHING, Value
 from amux.disk import as_user, handed, named
 from amux.errors import InvalidArgument, LaunchRefused, NotSaved
-from amux.runtime import asking, sources
+from amux.runtime import asking, scripts, sources
 from amux.runtime import user as users
 from amux.runtime.context import Context
 from amux.runtime.known import Agent
@@ -228,7 +227,7 @@ def _user(name: str) -> User:
         raise InvalidArgument("linux-dac needs a user", hint="give --user U", argument="user")
     if users.own_uid() != 0:
         raise _refused("only root can start an agent as another user", hint="use sudo", cause="uid")
-    script = (pkgutil.get_data("amux.runtime", "drop.py") or b"").decode("utf-8")
+    script = scripts.text("drop.py")
     user = User.find(name, script)
     if user is None:
         raise _refused("there is no such user", hint="see --user", cause="no_user")

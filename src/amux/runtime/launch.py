@@ -99,7 +99,7 @@ def resume(
     swept = sessions.sweep_dead()
     kept = sessions.read(sessions.find(text))
     state = kept.start
-    agent = known.agent(ctx.config.home, state.agent)
+    agent = known.agent(ctx, state.agent)
     if not named.is_directory(state.cwd):
         raise InvalidArgument(
             "the session's directory is gone", hint="make it again", argument="cwd"
@@ -164,7 +164,7 @@ def _found(ctx: Context, asked: Asked, session: str) -> tuple[Agent, str, str, P
     cwd = named.absolute(asked.cwd)
     if not named.is_directory(cwd):
         raise InvalidArgument("there is no such directory", argument="cwd")
-    agent = known.agent(ctx.config.home, asked.agent)
+    agent = known.agent(ctx, asked.agent)
     if asked.via and (agent.name != "claude" or asked.prompt is None):
         raise InvalidArgument(
             "only headless turns of claude go by the SDK", hint="give --prompt", argument="via"

@@ -7,6 +7,7 @@ Rule 3: the next call is one that J53 would have the agent make; None where noth
 
 import re
 from datetime import date
+from functools import lru_cache
 
 from amux.core.value import Value
 from amux.disk.ground import Ground
@@ -159,7 +160,7 @@ def _others(ground: Ground | None, errand: Errand) -> tuple[list[Json], list[Ope
 
 def _other(ground: Ground | None, errand: Errand, name: str) -> tuple[Json, list[Open]]:
     found = window.read(ground, summary_path(name), max_bytes=OTHERS_BYTES)
-    parsed = summary.parse(found.data, is_cut=found.is_cut)
+    parsed = _parsed(found.data, found.is_cut)
     rows = [row for row in reversed(parsed.current()) if row.state in UNRESOLVED]
     days: dict[str, Day] = {}
     told, left = [], []
@@ -176,6 +177,11 @@ def _other(ground: Ground | None, errand: Errand, name: str) -> tuple[Json, list
             left.append(Open(row, name, bool(has_card)))
     last = shown(found.data, parsed.rows[-1]) if parsed.rows else None
     return {"id": name, "unresolved": told, "lastRow": last}, left
+
+
+@lru_cache(maxsize=16)  # eight others at most, and most have not written since the last status
+def _parsed(end: bytes, is_cut: bool) -> summary.Summary:
+    return summary.parse(end, is_cut=is_cut)
 
 
 def _next(errand: Errand, found: list[Open]) -> Json | None:

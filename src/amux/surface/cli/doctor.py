@@ -17,7 +17,7 @@ from amux.surface.cli.workspace import around_of
 
 def doctor(ctx: Context, given: Given) -> int:
     """Examine one agent, or each that is known."""
-    agents = known.known(ctx.config.home)
+    agents = known.known(ctx)
     names = [given.text("agent")] if given.has("agent") else list(agents)
     memory, cwd = _memory(ctx), named.absolute(".")
     found = [
