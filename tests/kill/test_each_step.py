@@ -141,6 +141,7 @@ def test_a_hub_killed_at_any_step_of_a_write_leaves_old_or_new(full_home: Home, 
 
 # What the caller learns when the first, second, ... of these calls fails; `!` where the Hub ends
 # after it, because nobody can say any more what the disk holds.
+TRIES = 8  # of a race that goes either way about as often
 FAILURES = {
     "replace": {
         "fsync": ["not_saved", "outcome_unknown!"],
@@ -170,29 +171,44 @@ def test_a_disk_that_fails_at_any_step_is_told_as_it_is(full_home: Home, name: s
     home, write = full_home, WRITES[name]
     home.kill_hub()
     for call, expected in FAILURES[name].items():
-        outcomes = []
-        for count in itertools.count(1):
-            home.start()
-            write.prepare(home)
-            outcome = with_failure(home, write, call, count)
-            if outcome is None:
-                home.kill_hub()
-                break
-            outcomes.append(outcome)
-            found = home.on_disk(write.path)
-            if outcome.startswith("saved"):
-                assert found == write.after
-            elif outcome.startswith("not_saved"):
-                assert found == write.before
-                assert not home.temporaries()
-            # A Hub that ended is started by this command, and reads the truth from the disk.
-            assert shown(home, write.path) == found
-            assert found in (write.before, write.after)
-            require_sound(home, write)
+        met = outcomes_of(home, write, call)
+        if (name, call) == ("forget", "fsync"):
+            # Calls are counted by thread. Where the writer itself syncs the trail, it is that sync
+            # which fails, and a forget goes on without its line; then the directory's is met the
+            # next time.
+            for _ in range(TRIES):
+                assert set(met) <= {"saved", *expected}, met
+                if expected[0] in met:
+                    break
+                met = outcomes_of(home, write, call)
+            met = [outcome for outcome in met if outcome != "saved"]
+        # Whichever thread comes first syncs the trail: an outcome may be met once more or less.
+        assert [one for one, _ in groupby(met)] == [one for one, _ in groupby(expected)], call
+
+
+def outcomes_of(home: Home, write: Write, call: str) -> list[str]:
+    """Fail each call in turn, and look whether what is told is true."""
+    outcomes: list[str] = []
+    for count in itertools.count(1):
+        home.start()
+        write.prepare(home)
+        outcome = with_failure(home, write, call, count)
+        if outcome is None:
             home.kill_hub()
-        # Calls are counted by thread, and whichever comes first syncs the trail: the same outcome
-        # may be met once more or less.
-        assert [one for one, _ in groupby(outcomes)] == [one for one, _ in groupby(expected)], call
+            break
+        outcomes.append(outcome)
+        found = home.on_disk(write.path)
+        if outcome.startswith("saved"):
+            assert found == write.after
+        elif outcome.startswith("not_saved"):
+            assert found == write.before
+            assert not home.temporaries()
+        # A Hub that ended is started by this command, and reads the truth from the disk.
+        assert shown(home, write.path) == found
+        assert found in (write.before, write.after)
+        require_sound(home, write)
+        home.kill_hub()
+    return outcomes
 
 
 def with_failure(home: Home, write: Write, call: str, count: int) -> str | None:
