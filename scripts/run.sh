@@ -50,5 +50,6 @@ printf '  AMUX_HOME=%s %s memory show MEMORY.md\n\n' "$(quoted "$AMUX_HOME")" "$
 "$amux" memory export MEMORY.md
 printf '\nOr start an agent that has it, its own memory off (codex and pi too):\n\n'
 printf '  AMUX_HOME=%s %s run claude\n' "$(quoted "$AMUX_HOME")" "$(quoted "$amux")"
-printf '\nAnd in a project, to keep what its sessions did, for whichever agent comes next:\n\n'
+printf '\nAnd in a project, to keep what its sessions did, for whichever agent comes next (its files name\n'
+printf 'amux without a path: put .venv/bin/amux on your PATH first):\n\n'
 printf '  %s workspace init --claude --codex\n' "$(quoted "$amux")"
