@@ -27,7 +27,7 @@ def test_what_waits_for_something_keeps_nothing_else_waiting() -> None:
 
 @pytest.mark.requirement("M42")
 def test_more_than_there_are_threads_for_is_done_in_turn_and_before_the_end() -> None:
-    gate = threading.Event()
+    gate, both = threading.Event(), threading.Event()
     at_once, most, done = [0], [0], []
     lock = threading.Lock()
 
@@ -35,6 +35,8 @@ def test_more_than_there_are_threads_for_is_done_in_turn_and_before_the_end() ->
         with lock:
             at_once[0] += 1
             most[0] = max(most[0], at_once[0])
+            if at_once[0] == 2:
+                both.set()
         gate.wait(FAR)
         with lock:
             at_once[0] -= 1
@@ -43,6 +45,7 @@ def test_more_than_there_are_threads_for_is_done_in_turn_and_before_the_end() ->
     with Threads(2, name="test") as threads:
         for number in range(20):
             threads.run(lambda number=number: work(number))
+        assert both.wait(FAR)
         gate.set()
     assert sorted(done) == list(range(20))
     assert most == [2]
