@@ -6,16 +6,18 @@ nothing else changed, quota figures equal to a recount, and the next command wor
 
 import itertools
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
+from amux.disk.atomic import is_temporary
 from tests.crash.traced import strace
 from tests.kill.home import Home, refusal_of, revision_of, until
 from tests.kill.tracer import CHANGING, attached
@@ -141,27 +143,31 @@ def test_a_hub_killed_at_any_step_of_a_write_leaves_old_or_new(full_home: Home, 
 
 # What the caller learns when the first, second, ... of these calls fails; `!` where the Hub ends
 # after it, because nobody can say any more what the disk holds.
-TRIES = 8  # of a race that goes either way about as often
 FAILURES = {
-    "replace": {
-        "fsync": ["not_saved", "outcome_unknown!"],
-        "renameat2": ["not_saved"],
-        "unlinkat": ["outcome_unknown!"],
-        "mkdirat": [],
-    },
+    "replace": {"renameat2": ["not_saved"], "unlinkat": ["outcome_unknown!"], "mkdirat": []},
     "create": {
-        "fsync": ["not_saved!", "not_saved!", "not_saved", "outcome_unknown!"],
         "renameat2": ["not_saved"],
         "unlinkat": [],
         "mkdirat": ["not_saved", "not_saved"],
     },
-    "forget": {
-        "fsync": ["outcome_unknown!"],
-        "renameat2": [],
-        "unlinkat": ["not_saved", "saved"],
-        "mkdirat": [],
-    },
+    "forget": {"renameat2": [], "unlinkat": ["not_saved", "saved"], "mkdirat": []},
 }
+# The same of each file that is synced. Which thread syncs the trail is a race, so a count of calls
+# names no file: strace does.
+TRAIL, TEMPORARY = "trail", "temporary"
+SYNC_FAILURES = {
+    "replace": {TEMPORARY: "not_saved", TRAIL: "not_saved", "work": "outcome_unknown!"},
+    "create": {
+        ".": "not_saved!",
+        "new": "not_saved!",
+        TEMPORARY: "not_saved",
+        TRAIL: "not_saved",
+        "new/folder": "outcome_unknown!",
+    },
+    "forget": {TRAIL: "saved", "gone": "outcome_unknown!"},
+}
+TRIES = 12  # of that race, until each file was the only one to fail, or fails beside the trail
+INJECTED = re.compile(r"fsync\(\d+<([^>]*)>\) = -1 EIO .*\(INJECTED\)")
 
 
 @pytest.mark.slow
@@ -171,32 +177,44 @@ def test_a_disk_that_fails_at_any_step_is_told_as_it_is(full_home: Home, name: s
     home, write = full_home, WRITES[name]
     home.kill_hub()
     for call, expected in FAILURES[name].items():
-        met = outcomes_of(home, write, call)
-        if (name, call) == ("forget", "fsync"):
-            # Calls are counted by thread. Where the writer itself syncs the trail, it is that sync
-            # which fails, and a forget goes on without its line; then the directory's is met the
-            # next time.
-            for _ in range(TRIES):
-                assert set(met) <= {"saved", *expected}, met
-                if expected[0] in met:
-                    break
-                met = outcomes_of(home, write, call)
-            met = [outcome for outcome in met if outcome != "saved"]
-        # Whichever thread comes first syncs the trail: an outcome may be met once more or less.
-        assert [one for one, _ in groupby(met)] == [one for one, _ in groupby(expected)], call
+        met = [outcome for outcome, _ in failures(home, write, call)]
+        assert met == expected, call
 
 
-def outcomes_of(home: Home, write: Write, call: str) -> list[str]:
-    """Fail each call in turn, and look whether what is told is true."""
-    outcomes: list[str] = []
+@pytest.mark.slow
+@pytest.mark.requirement("M23", "M28", "M53", "M73", "M74")
+@pytest.mark.parametrize("name", WRITES)
+def test_a_sync_that_fails_is_told_as_it_is_whichever_file_it_is_of(
+    full_home: Home, name: str
+) -> None:
+    home, write, expected = full_home, WRITES[name], SYNC_FAILURES[name]
+    home.kill_hub()
+    seen: set[str] = set()
+    for _ in range(TRIES):
+        for outcome, files in failures(home, write, "fsync"):
+            # The trail may fail beside a file of the write; then that one's outcome counts.
+            own = files - {TRAIL} or files
+            (file,) = own
+            assert outcome == expected[file], files
+            seen |= files
+        if seen == expected.keys():
+            return
+    raise AssertionError(seen)
+
+
+def failures(home: Home, write: Write, call: str) -> Iterator[tuple[str, set[str]]]:
+    """Fail the first such call of a write, the second, ...; give what is told, and of which files.
+
+    Each time it is looked whether what is told is true.
+    """
     for count in itertools.count(1):
         home.start()
         write.prepare(home)
-        outcome = with_failure(home, write, call, count)
-        if outcome is None:
+        failed = with_failure(home, write, call, count)
+        if failed is None:
             home.kill_hub()
-            break
-        outcomes.append(outcome)
+            return
+        outcome, _ = failed
         found = home.on_disk(write.path)
         if outcome.startswith("saved"):
             assert found == write.after
@@ -208,25 +226,35 @@ def outcomes_of(home: Home, write: Write, call: str) -> list[str]:
         assert found in (write.before, write.after)
         require_sound(home, write)
         home.kill_hub()
-    return outcomes
+        yield failed
 
 
-def with_failure(home: Home, write: Write, call: str, count: int) -> str | None:
+def with_failure(home: Home, write: Write, call: str, count: int) -> tuple[str, set[str]] | None:
     """Make a write while one system call of it fails; None where it came to no such call."""
     assert home.process is not None
     log = home.home.parent / "trace"
     with attached(home.process.pid, call, f"error=EIO:when={count}", log=log):
         outcome = refusal_of(partial(write.make, home)) or "saved"
-        if "(INJECTED)" not in log.read_text():
+        said = log.read_text()
+        if "(INJECTED)" not in said:
             assert outcome == "saved"
             return None
+    files = {_file_of(home, path) for path in INJECTED.findall(said)}
     kept = {"path": "keep.md", "content": OLD.decode(), "expected_revision": revision_of(OLD)}
     code = refusal_of(partial(home.ask, "upsert", **kept))
     if not code:
-        return outcome
+        return outcome, files
     assert code == "unavailable"
     assert home.process.wait(15) == 1
-    return f"{outcome}!"
+    return f"{outcome}!", files
+
+
+def _file_of(home: Home, path: str) -> str:
+    place = Path(path)
+    if not place.is_relative_to(home.memory_dir):
+        assert place.name.startswith("audit"), place
+        return TRAIL
+    return TEMPORARY if is_temporary(place.name) else str(place.relative_to(home.memory_dir))
 
 
 @pytest.mark.slow

@@ -24,11 +24,11 @@ def attached(
 ) -> Iterator[None]:
     """Do to a system call of a process what `inject` says, as long as the block runs.
 
-    With `only` it is done to calls on that file alone.
+    With `only` it is done to calls on that file alone. The log names the file of each descriptor.
     """
     tracer = subprocess.Popen(
         [
-            strace(), "-f", "-p", str(pid), "-o", str(log), f"-etrace={call}",
+            strace(), "-f", "-y", "-p", str(pid), "-o", str(log), f"-etrace={call}",
             f"-einject={call}:{inject}", *(["-P", str(only)] if only else []),
         ],
         stderr=subprocess.PIPE,
