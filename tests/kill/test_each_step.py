@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from amux.core.home import AUDIT_FILE, HUB_DIR
 from amux.disk.atomic import is_temporary
 from tests.crash.traced import strace
 from tests.kill.home import Home, refusal_of, revision_of, until
@@ -166,7 +167,7 @@ SYNC_FAILURES = {
     },
     "forget": {TRAIL: "saved", "gone": "outcome_unknown!"},
 }
-TRIES = 12  # of that race, until each file was the only one to fail, or fails beside the trail
+TRIES = 12  # of that race, until each file was met
 INJECTED = re.compile(r"fsync\(\d+<([^>]*)>\) = -1 EIO .*\(INJECTED\)")
 
 
@@ -189,12 +190,13 @@ def test_a_sync_that_fails_is_told_as_it_is_whichever_file_it_is_of(
 ) -> None:
     home, write, expected = full_home, WRITES[name], SYNC_FAILURES[name]
     home.kill_hub()
-    seen: set[str] = set()
+    trail = home.home / HUB_DIR / AUDIT_FILE
+    assert list(failures(home, write, "fsync", only=trail)) == [(expected[TRAIL], {TRAIL})]
+    seen: set[str] = {TRAIL}
     for _ in range(TRIES):
         for outcome, files in failures(home, write, "fsync"):
             # The trail may fail beside a file of the write; then that one's outcome counts.
-            own = files - {TRAIL} or files
-            (file,) = own
+            (file,) = files - {TRAIL} or files
             assert outcome == expected[file], files
             seen |= files
         if seen == expected.keys():
@@ -202,15 +204,17 @@ def test_a_sync_that_fails_is_told_as_it_is_whichever_file_it_is_of(
     raise AssertionError(seen)
 
 
-def failures(home: Home, write: Write, call: str) -> Iterator[tuple[str, set[str]]]:
+def failures(
+    home: Home, write: Write, call: str, *, only: Path | None = None
+) -> Iterator[tuple[str, set[str]]]:
     """Fail the first such call of a write, the second, ...; give what is told, and of which files.
 
-    Each time it is looked whether what is told is true.
+    Each time it is looked whether what is told is true. With `only` calls on one file fail.
     """
     for count in itertools.count(1):
         home.start()
         write.prepare(home)
-        failed = with_failure(home, write, call, count)
+        failed = with_failure(home, write, call, count, only)
         if failed is None:
             home.kill_hub()
             return
@@ -229,11 +233,13 @@ def failures(home: Home, write: Write, call: str) -> Iterator[tuple[str, set[str
         yield failed
 
 
-def with_failure(home: Home, write: Write, call: str, count: int) -> tuple[str, set[str]] | None:
+def with_failure(
+    home: Home, write: Write, call: str, count: int, only: Path | None
+) -> tuple[str, set[str]] | None:
     """Make a write while one system call of it fails; None where it came to no such call."""
     assert home.process is not None
     log = home.home.parent / "trace"
-    with attached(home.process.pid, call, f"error=EIO:when={count}", log=log):
+    with attached(home.process.pid, call, f"error=EIO:when={count}", log=log, only=only):
         outcome = refusal_of(partial(write.make, home)) or "saved"
         said = log.read_text()
         if "(INJECTED)" not in said:
