@@ -20,6 +20,7 @@ AHEAD = 5  # lines that a fast client may be ahead of the slowest
 AGENTS = 12
 WRITERS = 16
 FSYNC_DELAY = 0.003
+WAITED_FOR = 0.010  # an fsync that a processor, shared with other tests, does not outlast
 
 
 def mcps(faces: Faces, stack: ExitStack, count: int) -> list[Mcp]:
@@ -242,9 +243,10 @@ def test_nothing_that_anybody_read_is_undone_by_a_crash(faulty: Faces, disk: Fau
 @pytest.mark.slow
 @pytest.mark.requirement("row-18", "M20")
 def test_sixteen_writers_share_the_wait_for_a_slow_disk(faulty: Faces, disk: FaultyDisk) -> None:
-    """Many more writes than one fsync pair at a time; how many more, `make bench` measures.
+    """At least six times the writes of one fsync pair at a time.
 
-    There it is at least six times. Here other tests run on the same cores, and the writers too.
+    The disk is slower than the table's 3 ms: with that the two cores that writers, Hub and other
+    tests share are the limit, and not the wait. `make bench` measures it with 3 ms.
     """
     hub = faulty.hub
     seconds = 2.0
@@ -262,7 +264,7 @@ def test_sixteen_writers_share_the_wait_for_a_slow_disk(faulty: Faces, disk: Fau
         face.forget(f"{index}.md", expected).answer  # noqa: B018
         return number
 
-    disk.set(f"delay {FSYNC_DELAY}")
+    disk.set(f"delay {WAITED_FOR}")
     one_pair_at_a_time = rate(1)
-    assert one_pair_at_a_time <= 1 / (2 * FSYNC_DELAY)
-    assert any(rate(WRITERS) >= 4 * one_pair_at_a_time for _ in range(3))
+    assert one_pair_at_a_time <= 1 / (2 * WAITED_FOR)
+    assert rate(WRITERS) >= 6 * one_pair_at_a_time
