@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -211,9 +212,10 @@ def called_at_mcp(
 NOT_OF_A_HUB = {
     "hub start", "hub stop", "hub restart", "hub serve", "uninstall", "mcp", "mcp entry",
     "completion", "man", "help", "protocol",
-    # The journal is of the directory where it is called, and asks no Hub.
-    *(name for name in VERBS if name.split()[0] in {"journal", "task", "workspace"}),
 }  # fmt: skip
+# These ask no Hub; what they make by chance in his own home, and digests over it, say nothing.
+JOURNAL = {"journal", "task", "workspace"}
+CHANCE = re.compile(rb"\b(?:plan-)?[0-9a-f]{12,64}\b")
 
 
 def cli(world: World, loot: Loot) -> Seen:
@@ -229,7 +231,8 @@ def cli(world: World, loot: Loot) -> Seen:
             [sys.executable, "-m", "amux", *words], env=environment, cwd=world.bob_home,
             input=b"x", capture_output=True, timeout=60, check=False,
         )  # fmt: skip
-        return b"%d\n%s\n%s" % (done.returncode, done.stdout, done.stderr)
+        said = b"%d\n%s\n%s" % (done.returncode, done.stdout, done.stderr)
+        return CHANCE.sub(b"CHANCE", said) if words[0] in JOURNAL else said
 
     # One after the other, since some of them write; two worlds run beside each other.
     return [(" ".join(words), run(words)) for words in lines]
