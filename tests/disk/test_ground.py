@@ -9,7 +9,7 @@ from amux.disk.ground import BlockedError, ForeignOwnerError, Ground
 
 UID = os.geteuid()
 STRANGER = 54_321
-needs_root = pytest.mark.skipif(UID != 0, reason="only uid 0 may give files away")
+needs_root = pytest.mark.usefixtures("as_root")
 
 
 def opened(base: Path, *steps: str, uid: int = UID) -> Ground | None:
