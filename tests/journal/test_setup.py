@@ -91,6 +91,19 @@ def test_init_makes_what_is_missing_and_a_second_time_nothing(tmp_path: Path) ->
     assert {path: (base / path).stat().st_mtime_ns for path in made} == stamps
 
 
+@pytest.mark.requirement("J21", "J63")
+def test_what_an_init_that_was_killed_left_is_gone_after_the_next(tmp_path: Path) -> None:
+    project(tmp_path, "billing")
+    base = tmp_path / "billing"
+    left = base / "..mcp.json.amux-0123456789abcdef.tmp"
+    left.write_text("{")
+    others = base / ".notes.md.amux-0123456789abcdef.tmp"
+    others.write_text("of another name")
+    init(base, "claude")
+    assert not left.exists()
+    assert others.exists()
+
+
 @pytest.mark.requirement("J20")
 def test_a_workspace_of_projects_lists_them_and_has_its_own_state(tmp_path: Path) -> None:
     project(tmp_path, "billing", "web")

@@ -70,6 +70,7 @@ def hand_out(base: str, flags: Iterable[str], uid: int, told: Handed, *, is_dry:
             missing = [one for one in rules.folders_of(rule.path) if not _is_there(ground, one)]
             folders.update(missing)
             if not is_dry:
+                _sweep(ground, rule.path)
                 put(ground, rule.path, decision.data, found)
         _keep(ground, Record(entries, tuple(folders)), told, is_dry=is_dry)
 
@@ -133,6 +134,16 @@ def put(ground: Ground, path: str, data: bytes, seen: Found | None) -> None:
             commit.discard(folder, temporary)
             raise
         commit.flush(folder)
+
+
+def _sweep(ground: Ground, path: str) -> None:
+    """Remove what an init that was killed left beside a file; the workspace's lock is held."""
+    place, _, name = path.rpartition("/")
+    with trouble.told(path):
+        folder = ground.open_folder(place)
+        if folder is not None:
+            with folder:
+                commit.sweep(folder, name)
 
 
 def _require_same(now: object, seen: Found) -> None:
