@@ -16,7 +16,7 @@ from amux.journal.ledger.ledger import Ledger
 from amux.journal.ledger.state import RuntimeState
 from amux.journal.store.root import Place, hold
 from bench.measure import Figure, percentile, seconds
-from tests.support import many_tasks, task_load, tasking
+from tests.support import many_tasks, task_load, task_walk, tasking
 from tests.support.journal_faces import Mcp
 from tests.support.tasking import Task, admit, agent, bind
 
@@ -25,6 +25,7 @@ SHARE = 0.95
 WORKERS, WORK_SECONDS = 12, 60.0
 READERS, READ_SECONDS = 20, 30.0
 MOVES = 10_000
+COMMANDS = 100_000
 RECORD_BYTES = 32 * 1024
 MIB = 1024 * 1024
 
@@ -40,6 +41,7 @@ def figures() -> Iterator[Figure]:
         yield from _together(folder / "together")
         yield from _watched(folder / "watched")
         yield _moves(folder / "moves")
+        yield _walk()
         yield from _many(folder / "many", folder / "home")
 
 
@@ -111,6 +113,15 @@ def _watched(base: Path) -> Iterator[Figure]:
 def _moves(base: Path) -> Figure:
     """Move one task between two sessions by chance; count what no fence allows."""
     return _count(f"{MOVES} binds, releases, renewals: broken fences (TP10)", moves(base, MOVES))
+
+
+def _walk() -> Figure:
+    """Time a random walk through the pure core, its checks included."""
+    return Figure(
+        name=f"tasks: {COMMANDS} random commands (TP8)",
+        ours=seconds(lambda: task_walk.walk(COMMANDS)), peer=None, unit="s", bound=60,
+        of="pure core, no file system",
+    )  # fmt: skip
 
 
 def moves(base: Path, count: int, *, seed: int = 1) -> int:

@@ -1,22 +1,15 @@
 """What stands in the ledger and in receipts: names, coordinates, digests, and how much."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from amux.core.canonical import digest, digest_without
 from amux.journal.ledger import shape
-from amux.journal.ledger.ledger import Ledger
-from amux.journal.ledger.record import first
-from amux.journal.ledger.state import RuntimeState
-from amux.journal.store.root import Held, hold
 from amux.journal.tasks import context, task
 from amux.journal.tasks import operation as operations
-from bench.measure import percentile
-from tests.support.roots import place_in
-from tests.support.task_agents import OVERVIEW, TEXT, Agent, Found, Place, sha
+from tests.support.task_agents import OVERVIEW, TEXT, Agent, Place, sha
 
 ROUNDS = 40
 MIB = 1024 * 1024
@@ -126,56 +119,6 @@ def test_what_is_settled_is_chained_and_only_the_newest_are_kept(place: Place) -
 
 
 # --- how long, how much --------------------------------------------------------------------------
-
-
-def milliseconds(act: Callable[[int], object], rounds: int = ROUNDS) -> float:
-    """Give the processor's time that 95 % of the calls keep to: neighbours fail nobody."""
-    times = []
-    for number in range(rounds):
-        begun = time.process_time()
-        act(number)
-        times.append(time.process_time() - begun)
-    return percentile(times, 0.95) * 1000
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("TP2", "TP3")
-def test_calls_about_a_task_take_no_longer_than_promised(place: Place) -> None:
-    agent = Agent(place.base)
-    assert milliseconds(lambda at: agent.admit(instruction=f"w {at}", displayName=f"T {at}")) < 150
-    agent.admit()
-    agent.confirm("CP1", OVERVIEW, sha(TEXT))
-    files = [f"{letter}.py" for letter in "abcd"]
-    for name in files:
-        (place.base / name).write_text("x" * 2_000)
-    assert milliseconds(lambda at: agent.own("renew", freshContext=bool(at % 2))) < 50
-    times: dict[str, list[float]] = {"begin": [], "settle": []}
-    for _ in range(ROUNDS):
-        for name, act in (("begin", lambda: agent.begin(*files)), ("settle", agent.settle)):
-            begun = time.process_time()
-            act()
-            times[name].append(time.process_time() - begun)
-    assert percentile(times["begin"], 0.95) * 1000 < 50
-    assert percentile(times["settle"], 0.95) * 1000 < 50
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("TP4")
-def test_one_transition_of_a_large_record_takes_five_milliseconds(tmp_path: Path) -> None:
-    (tmp_path / "billing").mkdir()
-    body: Found = {"text": "x" * 32 * 1024}
-
-    def act(held: Held) -> float:
-        ledger = Ledger(RuntimeState.of(held))
-        made = ledger.change(None, first("task", "t", body))
-
-        def change(at: int) -> None:
-            nonlocal made
-            made = ledger.change(made, made.successor({**body, "at": at}))
-
-        return milliseconds(change, 200)
-
-    assert hold(place_in(tmp_path / "billing"), wait_ms=2000, act=act) < 5
 
 
 @pytest.mark.slow
