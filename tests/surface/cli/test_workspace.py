@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
+from amux.journal.store.root import hold
+from tests.support.roots import place_in
 from tests.support.workspaces import project, tree
 
 pytestmark = pytest.mark.slow
@@ -130,3 +132,26 @@ def test_many_set_up_one_workspace_at_once_and_all_find_it_done(base: Path) -> N
         assert set(paths) >= set(again["unchanged"])  # type: ignore[call-overload]
     names = {path.name for path in base.rglob("*")}
     assert not [name for name in names if name.endswith(".tmp")]
+
+
+@pytest.mark.requirement("J20", "J21", "J25")
+def test_what_another_init_has_written_and_not_recorded_yet_is_no_persons(base: Path) -> None:
+    flags = ("--claude", "--codex")
+    made = run(base, "workspace", "init", *flags)
+    record = base / ".devcodex/rules.json"
+    known = record.read_bytes()
+    with ThreadPoolExecutor(1) as beside:
+
+        def between(_: object) -> object:
+            """Stand where an init stands that has written all files, but not its record."""
+            record.unlink()
+            late = beside.submit(run, base, "workspace", "init", *flags, AMUX_LOCK_WAIT_MS="9000")
+            wait([late], timeout=1.5)
+            record.write_bytes(known)
+            return late
+
+        late = hold(place_in(base), wait_ms=1000, act=between)
+        receipt = late.result()
+    assert receipt["created"] == receipt["changed"] == receipt["warnings"] == []
+    handed = {path for path in made["created"] if not path.startswith(".devcodex")}  # type: ignore[union-attr]
+    assert handed <= set(receipt["unchanged"])  # type: ignore[arg-type]

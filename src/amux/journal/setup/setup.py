@@ -57,7 +57,8 @@ def init(asked: Asked, around: Surroundings) -> dict[str, object]:
     planned = Handed()
     handout.hand_out(base, asked.agents, around.uid, planned, is_dry=True)
     is_new = told.created or told.changed or planned.created or planned.changed
-    if is_new and not asked.is_dry:
+    # What seems to be a person's may be what another init has just written, not yet recorded.
+    if (is_new or planned.left) and not asked.is_dry:
 
         def act(held: Held) -> Handed:
             _make(held, mode, project, around)
