@@ -25,6 +25,7 @@ TERMS = {
 }
 BOUNDS = {1: 1 / 5, 3: 1 / 3, 16: 1.0}
 FIRST_SECONDS = 0.250
+LEARN_SECONDS = 3.0  # after the first search, for what the Hub learns while nobody waits
 GET_ABOVE_IDLE_MS = {"with SIMD": 2.0, "without SIMD": 4.0}
 
 
@@ -39,6 +40,7 @@ def figures() -> Iterator[Figure]:
             write_scope(home / "memory" / "global", mib)
             with running_hub(home) as hub:
                 yield first_search(hub, mib)
+                time.sleep(LEARN_SECONDS)
                 yield from against_ripgrep(hub, mib, ripgrep)
                 if mib == 16:
                     yield get_beside_searches(hub, "with SIMD")

@@ -24,12 +24,17 @@ from tests.support.samples import notes, questions
 EVERYWHERE = PathPrefix("")
 
 
-@pytest.fixture(params=["stringzilla", "plain"], autouse=True)
+@pytest.fixture(params=["stringzilla", "plain", "sieved"], autouse=True)
 def matcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run each test with both matchers; windows of 64 bytes make short texts long."""
-    if request.param == "plain":
+    """Run each test with both matchers, and with a sieve for every scope.
+
+    Windows of 64 bytes make short texts long.
+    """
+    if request.param != "stringzilla":
         monkeypatch.setattr(windows, "Str", None)
         monkeypatch.setattr(windows, "BLOCK", 64)
+    if request.param == "sieved":
+        monkeypatch.setattr(scan, "_SIEVE_MIN_BYTES", 0)
     return str(request.param)
 
 
@@ -62,7 +67,15 @@ def ask(
         where = FakeView({path: text.encode() for path, text in where.items()})
     if isinstance(where, FakeView):
         where = Scan(where, clock=Clock())
-    return finish(where.search(Query.parse(query), PathPrefix.parse(prefix), limit))
+    found = finish(where.search(Query.parse(query), PathPrefix.parse(prefix), limit))
+    learn(where)
+    return found
+
+
+def learn(search: Scan) -> None:
+    """Let a scan prepare for later searches, to the end."""
+    for seconds in search.learn():
+        assert seconds == 0.0
 
 
 def paths(found: Found) -> list[str]:
@@ -156,6 +169,7 @@ def test_a_search_answers_what_the_rules_say(
     assert answer(found) == wanted
     assert not found.incomplete
     assert found.truncated == (len(expected(documents, query, prefix, 99).hits) > limit)
+    learn(search)
     again = finish(search.search(query, PathPrefix.parse(prefix), limit))
     assert to_json(again.plain()) == to_json(found.plain())
     for hit in found.hits:
@@ -410,12 +424,56 @@ def test_what_is_kept_is_bounded_and_answers_stay_right(monkeypatch: pytest.Monk
         assert search.kept_bytes <= 2000
 
 
+@pytest.mark.requirement("M42")
+def test_what_a_sieve_rules_out_is_not_compared(
+    matcher: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[bytes] = []
+
+    class Watched(windows.Plain):
+        __slots__ = ()
+
+        def __contains__(self, needle: bytes) -> bool:
+            compared.append(needle)
+            return super().__contains__(needle)
+
+    monkeypatch.setattr(windows, "Str", None)
+    monkeypatch.setattr(windows, "Plain", Watched)
+    documents = {f"{number}.md": f"word{number:03} and more" for number in range(100, 200)}
+    documents["long.md"] = "\n".join(["nothing of that"] * 50 + ["word150", "at last"])
+    search = Scan(
+        FakeView({path: text.encode() for path, text in documents.items()}), clock=Clock()
+    )
+    for _ in range(2):  # the second time the sieve knows them
+        compared.clear()
+        assert paths(ask(search, "word150")) == ["150.md", "long.md"]
+    assert (len(compared) < 40) == (matcher == "sieved")
+    compared.clear()
+    assert len(paths(ask(search, "or"))) == 20
+    assert len(compared) > 100, "a short term is looked for everywhere"
+
+
+@pytest.mark.requirement("M42")
+def test_a_sieve_that_knows_more_of_the_past_than_of_now_is_begun_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scan, "_SIEVE_MIN_BYTES", 0)
+    view = FakeView({"a.md": b"word0", "b.md": b"other"})
+    search = Scan(view, clock=Clock())
+    for number in range(30):
+        view.put("a.md", f"word{number}")
+        assert paths(ask(search, f"word{number}")) == ["a.md"]
+        assert paths(ask(search, "other")) == ["b.md"]
+        assert search._sieve.count <= 5
+
+
 OPS = st.one_of(
     st.tuples(st.just("search"), st.sampled_from(["alpha", "beta", "记忆 alpha"])),
     st.tuples(st.just("step"), st.integers(0, 5)),
     st.tuples(st.just("step"), st.integers(0, 5)),
     st.tuples(st.just("step"), st.integers(0, 5)),
     st.tuples(st.just("close"), st.integers(0, 5)),
+    st.tuples(st.just("learn"), st.integers(1, 12)),
     st.tuples(st.just("put"), names, st.sampled_from(["alpha", "beta", "alpha beta", "记忆", ""])),
     st.tuples(st.just("remove"), names),
 )
@@ -461,6 +519,7 @@ class Crowd:
         self.now = dict(documents)
         self.scan = Scan(self.view, clock=Clock(tick=0.0003))
         self.runs: list[Run] = []
+        self.learning = self.scan.learn()
 
     def search(self, text: str) -> None:
         self.runs.append(Run(self.scan, text))
@@ -468,6 +527,12 @@ class Crowd:
     def step(self, number: int) -> None:
         if self.runs and self.runs[number % len(self.runs)].step(self.now):
             del self.runs[number % len(self.runs)]
+
+    def learn(self, steps: int) -> None:
+        """Go on with learning, or begin it."""
+        for _ in range(steps):
+            if next(self.learning, None) is None:
+                self.learning = self.scan.learn()
 
     def close(self, number: int) -> None:
         if self.runs:

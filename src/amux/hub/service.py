@@ -41,6 +41,10 @@ class Hub:
         grant = self._gate.reading(actor, "search", "")
         return self._memory.search(grant.scope, query, prefix, limit)
 
+    def learn(self) -> Steps[None]:
+        """Prepare for later searches, while nobody waits for it."""
+        return self._memory.learn()
+
     def get(self, actor: Actor, path: DocPath, part: Range) -> Steps[Slice]:
         """Read a part of a document."""
         grant = self._gate.reading(actor, "get", path.text)

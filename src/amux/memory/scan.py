@@ -8,31 +8,32 @@ Rule 2: a search sees every change made before it began: it waits for a walk of 
 Rule 3: only folded text is kept, and within `_KEEP_MAX_BYTES`. Files stay the only copy: what
         a hit shows is read from the disk again, and scored again if it changed (M43).
 Rule 4: it stops at its deadline, or at the limits of files and bytes, and says so (M39, M44).
+Rule 5: of a large scope a sieve learns which texts cannot hold a term. It only spares comparisons:
+        answers are the same without it, and with any part of it.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
-from operator import contains
 
 from amux.core import revision
 from amux.core.path import PathPrefix
 from amux.memory import limits
 from amux.memory.fold import fold, pieces
+from amux.memory.match import match
 from amux.memory.pace import Pace, Steps
 from amux.memory.search import Found, Hit, Query, TermCount, matched, rank, share
-from amux.memory.shelf import Deck, Shelf, Text
+from amux.memory.shelf import Shelf, Text
+from amux.memory.sieve import Sieve
 from amux.memory.snippet import Place, first_line, lines, settle, snippet
 from amux.memory.store import Stamp, View
 from amux.memory.title import Title, title
 from amux.memory.windows import cut
 
-_QUICK_SECONDS = 0.0001  # so little may be doubled without a step becoming long
-_STRIDE_MAX = 8  # blocks, should all of them turn bad at once: four milliseconds, once
 _BATCH_BYTES = 256 * 1024  # read before it is searched, when texts are missing
 _MATCH_SECONDS = 0.030  # kept back from the deadline for searching what was just read
 _KEEP_MAX_BYTES = 2 * limits.SCOPE_MAX_BYTES  # text made for it grows elevenfold when folded
+_SIEVE_MIN_BYTES = 1024 * 1024  # what is less is compared sooner than a sieve is asked
+_SIEVE_AGES = 2  # so many times what is kept may a sieve know
 _ROUNDS = 4  # how often hits that change under the search are ranked anew
 
 
@@ -75,6 +76,7 @@ class Scan:
         self._walk: Iterator[None] | None = None
         self._walks_begun = 0
         self._walks_done = 0
+        self._sieve = Sieve()
 
     @property
     def kept_bytes(self) -> int:
@@ -97,6 +99,21 @@ class Scan:
                 sweep = yield from self._sweep(shelf, query, prefix, pace)
         sweep.incomplete = sweep.incomplete or not is_fresh
         return (yield from self._answer(query, shelf, sweep, limit, pace))
+
+    def learn(self) -> Steps[None]:
+        """Let the sieve note what it does not know, while nobody waits for it."""
+        if self._kept_bytes < _SIEVE_MIN_BYTES:
+            return
+        if self._sieve.count > _SIEVE_AGES * len(self._kept):
+            self._sieve = Sieve()  # most of the old one is about texts that are gone
+        sieve = self._sieve
+        for text in list(self._kept.values()):
+            if text.sieve is sieve:
+                continue
+            for number in sieve.note(text.form):
+                text.number = number
+                yield 0.0
+            text.sieve = sieve
 
     def _refresh(self, pace: Pace) -> Steps[bool]:
         """Wait for a walk that began after this call; say False where time ran out."""
@@ -143,7 +160,7 @@ class Scan:
             if ready == at:
                 break  # no time to read more
             deck = shelf.deck(at, ready)
-            done = yield from _match(deck, query.needles, sweep.rows, pace)
+            done = yield from match(deck, self._sieve, query.needles, sweep.rows, pace)
             sweep.texts += deck.texts[:done]
             sweep.heads += deck.heads[:done]
             at += done
@@ -263,42 +280,6 @@ def _text(path: str, stamp: Stamp, data: bytes | None, pace: Pace) -> Steps[Text
         head=name + fold(heading.words),
         windows=cut(form),
     )
-
-
-def _match(deck: Deck, needles: tuple[bytes, ...], rows: list[bytearray], pace: Pace) -> Steps[int]:
-    """Add to each row what a needle is in; give how many documents were compared with all."""
-    streams = [map(contains, deck.windows, repeat(needle)) for needle in needles]
-    columns = [bytearray() for _ in needles]
-    done, at, stride = 0, 0, 1
-    while at < len(deck.stops) and not pace.is_late():
-        at = min(at + stride, len(deck.stops))
-        stop = deck.stops[at - 1]
-        slowest = 0.0
-        for column, stream in zip(columns, streams, strict=True):
-            column.extend(islice(stream, stop - done))
-            is_due = pace.is_due()
-            slowest = max(slowest, pace.lap())
-            if is_due:
-                yield from pace.pause()
-        done = stop
-        stride = _next_stride(stride, slowest)
-    documents = bisect_right(deck.firsts, done) - 1
-    for row, column in zip(rows, columns, strict=True):
-        row += deck.merge(column, documents)
-        if pace.is_due():
-            yield from pace.pause()
-    return documents
-
-
-def _next_stride(stride: int, seconds: float) -> int:
-    """Choose how many blocks to compare before the next look at the clock.
-
-    Nearly every block takes microseconds, so that looking after each would cost more than the
-    search; a term that is bad for its text takes half a millisecond, and is looked at each time.
-    """
-    if seconds < _QUICK_SECONDS:
-        return min(2 * stride, _STRIDE_MAX)
-    return stride if seconds < 2 * _QUICK_SECONDS else max(1, stride // 4)
 
 
 def _winner(

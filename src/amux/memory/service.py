@@ -103,6 +103,11 @@ class Memory:
         yield from self._settled(self._store.pending(scope), self._deadline())
         return found
 
+    def learn(self) -> Steps[None]:
+        """Prepare for later searches, while nobody waits for it."""
+        for scan in list(self._scans.values()):
+            yield from scan.learn()
+
     def get(self, scope: Scope, path: DocPath, part: Range) -> Steps[Slice]:
         """Read a part of a document, with the revision of the whole."""
         found = self._store.read(scope, path)

@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from amux.core.path import PathPrefix
 from amux.memory import limits, windows
+from amux.memory.sieve import Sieve
 from amux.memory.store import Stamp
 from amux.memory.title import Title
 from amux.memory.windows import Window
@@ -20,9 +21,12 @@ from amux.memory.windows import Window
 _EACH = 64  # what a comparison costs beside its bytes, as bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # compared by identity, in C
+@dataclass(slots=True, kw_only=True, eq=False)  # compared by identity, in C
 class Text:
-    """One file as it was read: its folded text; without a revision it is no document."""
+    """One file as it was read: its folded text; without a revision it is no document.
+
+    Once a sieve knows it, it has the sieve's number for it; nothing else ever changes.
+    """
 
     stamp: Stamp
     revision: str
@@ -30,6 +34,8 @@ class Text:
     form: bytes
     head: bytes
     windows: tuple[Window, ...]
+    sieve: Sieve | None = None
+    number: int = 0
 
     @property
     def size(self) -> int:
@@ -51,6 +57,15 @@ class Deck:
     firsts: list[int]
     stops: list[int]
     long: list[int]
+
+    def numbers(self, sieve: Sieve) -> list[int]:
+        """Give the sieve's number for the text of each window, 0 for a text that it has none of."""
+        each = [text.number if text.sieve is sieve else 0 for text in self.texts]
+        for index in reversed(self.long):
+            each[index : index + 1] = each[index : index + 1] * (
+                self.firsts[index + 1] - self.firsts[index]
+            )
+        return each
 
     def merge(self, column: bytearray, count: int) -> bytearray:
         """Turn one byte a window into one byte a document, for the first `count` documents."""

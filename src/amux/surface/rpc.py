@@ -167,6 +167,7 @@ class Calls:
     def __init__(self, hub: Hub, run: Run) -> None:
         self._hub = hub
         self._run = run
+        self._learning: asyncio.Task[None] | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """Give the handler of each call by its name."""
@@ -187,7 +188,10 @@ class Calls:
         query = Query.parse(str(given["query"]))
         prefix = PathPrefix.parse(str(given.get("path_prefix", "")))
         limit = _limit(int(given.get("limit", limits.HITS_DEFAULT)))
-        return (await _driven(self._hub.search(actor, query, prefix, limit))).plain()
+        found = await _driven(self._hub.search(actor, query, prefix, limit))
+        if self._learning is None or self._learning.done():
+            self._learning = asyncio.create_task(_driven(self._hub.learn()))
+        return found.plain()
 
     async def _get(self, actor: Actor, given: Given) -> Plain:
         path = DocPath.parse(str(given["path"]))
