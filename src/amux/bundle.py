@@ -83,7 +83,8 @@ def build(comment: bytes = b"") -> bytes:
 def imported(path: Path) -> Iterator[str]:
     """Give the full names that a file imports, `from a import b` as both a and a.b.
 
-    What stands under `if TYPE_CHECKING:` is not imported when the program runs.
+    What stands under `if TYPE_CHECKING:` is not imported when the program runs. What is `Late` may
+    be.
     """
     todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while todo:
@@ -97,6 +98,8 @@ def imported(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Late":
+            yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
 
 
 def reached(*patterns: str) -> set[str]:

@@ -1,7 +1,6 @@
 """What a timeline holds, and what it never holds."""
 
 import json
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from amux.core import timeline
 from amux.core.timeline import Event, Logged
 
-NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+NOW = "2026-11-30T12:00:00.000+00:00"
 
 EVENTS = [
     timeline.start(amux="1", agent="pi", version="", is_resumed=False, is_headless=True),

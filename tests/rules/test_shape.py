@@ -14,7 +14,7 @@ MAX_LINES = 400
 # serve: the log; bundle: the sources; drop: a script that knows nothing of amux
 MAY_OPEN = re.compile(r"disk/|(bundle|config|serve|runtime/drop)\.py$")
 OPTIONAL = {"memory/windows.py", "runtime/sidecar.py"}  # may try an optional library at the top
-LATE = {"app.py", "surface/cli/main.py"}  # may resolve module names from a table
+LATE = {"app.py", "core/late.py", "surface/cli/main.py"}  # may resolve module names
 COMPILES = {"bundle.py"}  # may ask importlib how byte code is spelled
 STARTS = {"runtime/process.py"}  # the only subprocess
 
@@ -87,6 +87,23 @@ def test_late_imports_come_from_the_two_tables(name: str) -> None:
     assert name in LATE | COMPILES or not {"importlib"} & {
         full.split(".")[0] for full in imported(MODULES[name])
     }
+
+
+@every_module
+def test_what_is_loaded_late_is_imported_for_type_checkers_and_contracts(name: str) -> None:
+    seen = {
+        (alias.asname or alias.name): f"{node.module}.{alias.name}"
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in ast.walk(tree(name)):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=late)],
+                value=ast.Call(func=ast.Name(id="Late"), args=[ast.Constant(value=module)]),
+            ):
+                assert seen.get(late) == module
 
 
 @every_module

@@ -4,7 +4,6 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from amux.runtime import record as records
 from amux.runtime.record import Protocol, Record, StartState
 from amux.runtime.sessions import Sessions, Unreadable, new_id
 
-NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+NOW = "2026-11-30T12:00:00.000+00:00"
 ID = "s-0123456789ab"
 
 

@@ -71,8 +71,15 @@ def test_a_stopped_session_is_a_stopped_job_and_goes_on(person: Person) -> None:
         terminal.type("\x1a")
         terminal.wait(lambda: "Stopped" in terminal.text)
         terminal.type("fg\n")
+        # Until it goes on, the shell may take what is typed for itself.
+        terminal.wait(lambda: _state(person.seen[0]["pid"]) != "T")
         terminal.type("quit\n")
         terminal.wait(lambda: not is_alive(person.seen[0]["pid"]))
+
+
+def _state(pid: int) -> str:
+    """Tell the kernel's letter for what a process does; T is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
 
 
 @pytest.mark.requirement("R1")

@@ -14,14 +14,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from amux.core.timeline import Event
 from amux.runtime import protocol
 from amux.runtime.agents import claude, pi
-from amux.runtime.plan import Bound, Form, LaunchPlan, Start
+from amux.runtime.plan import Bound, LaunchPlan, Start
 from tests.support.agents import RUN_SECONDS, Place
 from tests.support.hub import RunningHub
+
+if TYPE_CHECKING:
+    from amux.runtime.plan import Form
 
 TOOLS = ("memory_search", "memory_get", "memory_upsert", "memory_forget", "result_continue")
 _MARKS = ("cache_control", "output_config")
@@ -166,7 +169,7 @@ class Launcher:
         name: str,
         binary: Path,
         version: str,
-        form: Form | None,
+        form: "Form | None",
         asks_writes: bool,
     ) -> Session:
         command = self.place.bin / name
@@ -182,7 +185,7 @@ class Launcher:
             directory=directory,
         )
 
-    def _bind(self, agent_id: str, form: Form, directory: Path, asks_writes: bool) -> Bound:
+    def _bind(self, agent_id: str, form: "Form", directory: Path, asks_writes: bool) -> Bound:
         session = uuid.uuid4().hex
         answer = self.hub.ask("bind", session=session, agent=agent_id, delegate=True)
         credential = directory / "credential"

@@ -8,8 +8,6 @@ Rule 3: a line is one JSON object with `at`, `run` and `kind` first; a reader pa
 """
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Literal, TypeAlias, get_args
 
 from amux.core import strict
 from amux.core.text import fit, to_json
@@ -19,10 +17,16 @@ from amux.errors import InvalidArgument
 TEXT_MAX_BYTES = 64 * 1024  # of a prompt or an answer: a page of history, not an archive
 LINE_MAX_BYTES = 512 * 1024  # the longest that we write has a fifth of this
 
-Kind: TypeAlias = Literal[
-    "start", "binding", "warning", "prompt", "native", "tool", "answer", "exit"
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    Kind: TypeAlias = Literal[
+        "start", "binding", "warning", "prompt", "native", "tool", "answer", "exit"
+    ]
+KINDS: "tuple[Kind, ...]" = (
+    "start", "binding", "warning", "prompt", "native", "tool", "answer", "exit",
+)  # fmt: skip
 
 # Of the arguments of memory tools; the others are content, or are not ours to keep.
 _ARGUMENTS = (
@@ -35,7 +39,7 @@ _ARGUMENT_MAX_BYTES = 512
 class Event(Value):
     """Something that happened in a run."""
 
-    kind: Kind
+    kind: "Kind"
     data: Mapping[str, object]
 
 
@@ -104,9 +108,9 @@ def exit(status: int | None, reason: str = "") -> Event:  # noqa: A001 - the kin
     return Event(kind="exit", data={"status": status, "reason": reason})
 
 
-def line(event: Event, *, at: datetime, run: int) -> bytes:
-    """Spell an event as a line of a timeline, its LF included."""
-    spelled = {"at": at.isoformat(timespec="milliseconds"), "run": run, "kind": event.kind}
+def line(event: Event, *, at: str, run: int) -> bytes:
+    """Spell an event as a line of a timeline, its LF included; `at` is ISO 8601."""
+    spelled = {"at": at, "run": run, "kind": event.kind}
     return to_json({**spelled, **event.data}) + b"\n"
 
 

@@ -16,8 +16,8 @@ import stat
 import struct
 import sys
 import unicodedata
+from collections import namedtuple
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from amux.errors import Corrupt, PermissionDenied
 
@@ -42,16 +42,22 @@ _NO_STEPS = frozenset({"", ".", ".."})
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Seen(NamedTuple):
-    """What one look at a name told, links not followed."""
+TYPE_CHECKING = False  # importing `typing` for the real one would cost each start 3 ms
+if TYPE_CHECKING:
+    from typing import NamedTuple
 
-    kind: str
-    """`file`, `folder`, `link` or `other`."""
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    links: int
+    class Seen(NamedTuple):
+        """What one look at a name told, links not followed."""
+
+        kind: str
+        """`file`, `folder`, `link` or `other`."""
+        size: int
+        mtime_ns: int
+        ctime_ns: int
+        inode: int
+        links: int
+else:
+    Seen = namedtuple("Seen", "kind size mtime_ns ctime_ns inode links")
 
 
 class _How(ctypes.Structure):

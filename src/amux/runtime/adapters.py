@@ -4,16 +4,25 @@ Rule 1: adapters do not know each other, and nobody but this module knows them a
 Rule 2: whoever has no adapter is started as it would be without amux (R9).
 """
 
+from amux.core.late import Late
 from amux.errors import InvalidArgument
-from amux.runtime.agents import claude, codex, pi
 from amux.runtime.effective import Effective
 from amux.runtime.heard import Turn
-from amux.runtime.plan import Bound, Form, LaunchPlan, Start
+from amux.runtime.plan import Bound, LaunchPlan, Start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime.agents import claude, codex, pi
+    from amux.runtime.plan import Form
+else:
+    claude = Late("amux.runtime.agents.claude")
+    codex = Late("amux.runtime.agents.codex")
+    pi = Late("amux.runtime.agents.pi")
 
 CLAUDE, CODEX, PI = "claude", "codex", "pi"
 
 
-def form(agent: str, plan: LaunchPlan, start: Start) -> Form:
+def form(agent: str, plan: LaunchPlan, start: Start) -> "Form":
     """Tell how a session of an agent would reach memory."""
     return pi.form(plan, start) if agent == PI else "mcp"
 
@@ -54,7 +63,13 @@ def compose_sdk(plan: LaunchPlan, bound: Bound | None, start: Start, script: str
 
 def turn(agent: str) -> Turn:
     """Listen to a headless turn of an agent that says lines of JSON."""
-    return {PI: pi.turn, CODEX: codex.turn}.get(agent, claude.turn)()
+    match agent:
+        case "pi":
+            return pi.turn()
+        case "codex":
+            return codex.turn()
+        case _:
+            return claude.turn()
 
 
 def app_turn() -> Turn:

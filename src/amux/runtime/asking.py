@@ -8,7 +8,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 from amux.runtime import process
-from amux.runtime.user import User
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime.user import User
 
 SAID_MAX_BYTES = 64 * 1024
 
@@ -20,7 +23,7 @@ def capture(
     *,
     seconds: float,
     max_bytes: int,
-    runs_as: User | None = None,
+    runs_as: "User | None" = None,
 ) -> tuple[int | None, bytes]:
     """Run a program that should say little and end soon; gives its status and what it said.
 

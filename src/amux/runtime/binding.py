@@ -11,7 +11,6 @@ Rule 3: the credential lives as long as its run: renewed while the process lives
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
 
 from amux.client import Client
 from amux.core.value import Value
@@ -78,7 +77,7 @@ class HasFailed(Value):
         return "failed"
 
 
-Outcome: TypeAlias = IsBound | IsOff | HasFailed
+Outcome = IsBound | IsOff | HasFailed
 
 
 def resolve(

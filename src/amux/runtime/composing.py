@@ -8,17 +8,24 @@ Rule 3: where a run happens, and with what before its adapter adds to it, `isola
 
 from contextlib import suppress
 
+from amux.core.late import Late
 from amux.core.value import Value
 from amux.disk import named
 from amux.errors import AmuxError, Internal, LaunchRefused
-from amux.runtime import adapters, isolation, probe, process, protocol, scripts
+from amux.runtime import adapters, isolation, process, protocol, scripts
 from amux.runtime.context import Context
 from amux.runtime.effective import Effective
 from amux.runtime.isolation import Place
 from amux.runtime.known import Agent
-from amux.runtime.plan import Bound, Form, LaunchPlan, Start
+from amux.runtime.plan import Bound, LaunchPlan, Start
 from amux.runtime.programs import Programs
 from amux.runtime.record import Protocol, StartState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime import probe
+else:
+    probe = Late("amux.runtime.probe")
 
 PROTOCOL_VERSION = protocol.VERSION
 
@@ -134,7 +141,7 @@ def _new(
     state = state.replace(native=start.session_id)
     if not state.is_bound:
         return state, start
-    form: Form = adapters.form(agent.name, plan, start)
+    form = adapters.form(agent.name, plan, start)
     text = Protocol(
         version=protocol.VERSION, digest=protocol.digest(form), text=protocol.text(form)
     )

@@ -6,9 +6,16 @@ Rule 2: of a person's servers the places and names are read, never the values of
 
 from collections.abc import Mapping
 
+from amux.core.late import Late
 from amux.core.value import Value
 from amux.errors import LaunchRefused
-from amux.runtime.appserver import AppServer, Refused, table, tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime import appserver
+    from amux.runtime.appserver import AppServer
+else:
+    appserver = Late("amux.runtime.appserver")
 
 INVENTED_THREAD = "00000000-0000-7000-8000-000000000000"
 OFF = ("features.memories", "memories.use_memories", "memories.generate_memories")
@@ -44,13 +51,13 @@ class Effective(Value):
     entries: tuple[Entry, ...] = ()
 
 
-def read(server: AppServer, cwd: str, *, has_daemon: bool = False) -> Effective:
+def read(server: "AppServer", cwd: str, *, has_daemon: bool = False) -> Effective:
     """Ask what is in force for a directory; raises `Gone` or `Refused`."""
     answer = server.ask("config/read", {"includeLayers": True, "cwd": cwd})
-    config = table(answer.get("config"))
+    config = appserver.table(answer.get("config"))
     layers = [
-        (_place(layer.get("name")), table(layer.get("config")))
-        for layer in tables(answer.get("layers"))
+        (_place(layer.get("name")), appserver.table(layer.get("config")))
+        for layer in appserver.tables(answer.get("layers"))
     ]
     text = config.get("developer_instructions")
     return Effective(
@@ -62,11 +69,11 @@ def read(server: AppServer, cwd: str, *, has_daemon: bool = False) -> Effective:
         is_judged=any(
             cwd == path or cwd.startswith(path.rstrip("/") + "/")
             for _, layer in layers
-            for path in table(layer.get("projects"))
+            for path in appserver.table(layer.get("projects"))
         ),
         has_daemon=has_daemon,
         entries=tuple(
-            _entry(place, table(entry))
+            _entry(place, appserver.table(entry))
             for place, layer in layers
             if (entry := _at(layer, "mcp_servers.amux")) is not None and place
         ),
@@ -102,10 +109,10 @@ def unreadable(error: Exception) -> LaunchRefused:
     )
 
 
-def _knows_memory_mode(server: AppServer) -> bool:
+def _knows_memory_mode(server: "AppServer") -> bool:
     try:
         server.ask("thread/memoryMode/set", {"threadId": INVENTED_THREAD, "mode": "disabled"})
-    except Refused as refused:
+    except appserver.Refused as refused:
         return not refused.is_unknown_call
     return True
 
@@ -117,14 +124,14 @@ def _entry(place: str, told: Mapping[str, object]) -> Entry:
         place=place,
         command=str(told["command"]) if is_program else "",
         args=tuple(str(word) for word in args) if isinstance(args, list) else (),
-        env=tuple(table(told.get("env"))),
-        tools=tuple(table(told.get("tools"))),
+        env=tuple(appserver.table(told.get("env"))),
+        tools=tuple(appserver.table(told.get("tools"))),
     )
 
 
 def _place(name: object) -> str:
     """Say where a layer comes from; nothing for the flags of the process itself."""
-    about = table(name)
+    about = appserver.table(name)
     if about.get("type") == "sessionFlags":
         return ""
     folder = about.get("dotCodexFolder")
@@ -134,5 +141,5 @@ def _place(name: object) -> str:
 def _at(config: Mapping[str, object], path: str) -> object:
     found: object = config
     for name in path.split("."):
-        found = table(found).get(name)
+        found = appserver.table(found).get(name)
     return found

@@ -11,16 +11,28 @@ import re
 from collections.abc import Callable, Mapping
 
 from amux.core import home
+from amux.core.late import Late
 from amux.core.value import NOTHING, Value
-from amux.disk import as_user, handed, named
+from amux.disk import named
 from amux.errors import InvalidArgument, LaunchRefused, NotSaved
-from amux.runtime import asking, scripts, sources
-from amux.runtime import user as users
+from amux.runtime import asking, scripts
 from amux.runtime.context import Context
 from amux.runtime.known import Agent
 from amux.runtime.programs import Programs
-from amux.runtime.rundir import NEEDS_BYTES, RunDirectory
-from amux.runtime.user import User
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.disk import as_user, handed
+    from amux.runtime import rundir, sources
+    from amux.runtime import user as users
+    from amux.runtime.rundir import RunDirectory
+    from amux.runtime.user import User
+else:
+    as_user = Late("amux.disk.as_user")
+    handed = Late("amux.disk.handed")
+    rundir = Late("amux.runtime.rundir")
+    sources = Late("amux.runtime.sources")
+    users = Late("amux.runtime.user")
 
 NONE, PRIVATE_HOME, LINUX_DAC = "none", "private-home", "linux-dac"
 WORDS: Mapping[str, str] = {
@@ -60,12 +72,12 @@ class Place(Value):
     """Reads a file of whoever the agent runs as."""
     home: str = ""
     """Of an isolated run."""
-    directory: RunDirectory | None = None
+    directory: "RunDirectory | None" = None
     base: str = ""
     """What the directories of runs lie in."""
     python: str = ""
     """What the copied command line runs on; empty where none is copied."""
-    user: User | None = None
+    user: "User | None" = None
     copies: Mapping[str, bytes] = NOTHING
     """Path in the home -> what is copied there while the run lives."""
     warnings: tuple[str, ...] = ()
@@ -195,7 +207,7 @@ def _of_user(ctx: Context, here: Place, name: str, session: str, cwd: str) -> Pl
         )
     base = ctx.config.runtime.run_dir or home.RUNS_DIR
     try:
-        handed.require_usable(base, needs_bytes=NEEDS_BYTES)
+        handed.require_usable(base, needs_bytes=rundir.NEEDS_BYTES)
     except handed.NotTrustedError as error:
         raise _refused(
             f"no run can be made in {base}: {error}",
@@ -208,7 +220,7 @@ def _of_user(ctx: Context, here: Place, name: str, session: str, cwd: str) -> Pl
             hint="name another directory in config.toml: [runtime] run_dir",
             cause=type(error).__name__,
         ) from error
-    directory = RunDirectory(base, session, user)
+    directory = rundir.RunDirectory(base, session, user)
     return here.replace(
         environment=_from_nothing(ctx.config.environment, user, directory),
         search_path=SYSTEM_PATH,
@@ -222,13 +234,13 @@ def _of_user(ctx: Context, here: Place, name: str, session: str, cwd: str) -> Pl
     )
 
 
-def _user(name: str) -> User:
+def _user(name: str) -> "User":
     if not name:
         raise InvalidArgument("linux-dac needs a user", hint="give --user U", argument="user")
     if users.own_uid() != 0:
         raise _refused("only root can start an agent as another user", hint="use sudo", cause="uid")
     script = scripts.text("drop.py")
-    user = User.find(name, script)
+    user = users.User.find(name, script)
     if user is None:
         raise _refused("there is no such user", hint="see --user", cause="no_user")
     if user.uid == 0:
@@ -253,7 +265,7 @@ def _user(name: str) -> User:
 
 
 def _from_nothing(
-    environment: Mapping[str, str], user: User, directory: RunDirectory
+    environment: Mapping[str, str], user: "User", directory: "RunDirectory"
 ) -> dict[str, str]:
     """Build an environment; of the caller's only how a terminal and a language are called."""
     kept = {name: environment[name] for name in _HARMLESS if name in environment}
@@ -268,7 +280,7 @@ def _from_nothing(
     }
 
 
-def _runs(path: str, user: User, programs: Programs) -> bool:
+def _runs(path: str, user: "User", programs: Programs) -> bool:
     """Tell whether a user can run an interpreter, and it is new enough; asked once a file."""
     key = f"python {user.uid} {path} {named.identity(path)}"
     if programs.look(key) is True:
@@ -324,7 +336,7 @@ def _read(cwd: str, path: str) -> str | None:
         return None
 
 
-def _read_as(user: User, cwd: str, path: str) -> str | None:
+def _read_as(user: "User", cwd: str, path: str) -> str | None:
     """Read the same with the rights of the user: what he may not read is not merged for him."""
     where = named.join(cwd, path)
     try:

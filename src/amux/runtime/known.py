@@ -9,12 +9,19 @@ Rule 3: a program is found as a shell finds it, before anything else happens.
 import re
 from collections.abc import Mapping
 
+from amux.core.late import Late
 from amux.core.value import Value
-from amux.disk import as_user, named
+from amux.disk import named
 from amux.errors import InvalidArgument, LaunchRefused
 from amux.runtime import sources
 from amux.runtime.context import Context
 from amux.runtime.sources import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.disk import as_user
+else:
+    as_user = Late("amux.disk.as_user")
 
 FILE = "agents.toml"
 FILE_MAX_BYTES = 64 * 1024  # a page of settings has a hundredth of this
@@ -134,6 +141,8 @@ def executable(found: Agent, search_path: str) -> str:
 def _tables(ctx: Context) -> dict[str, object]:
     try:
         path = named.join(ctx.config.home, FILE)
+        if not named.exists(path):
+            return {}
         data = as_user.read(path, max_bytes=FILE_MAX_BYTES)
         if named.may_others_write(path):
             raise _refused("", f"others may write it: chmod 600 {FILE}")

@@ -12,8 +12,6 @@ Rule 4: nothing of a person's configuration is changed, and nothing written wher
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Literal, TypeAlias
 
 from amux import __version__
 from amux.core.value import Value
@@ -37,8 +35,12 @@ from amux.runtime.record import Record, StartState
 from amux.runtime.running import PLACEHOLDER, Done, Run
 from amux.runtime.sessions import Sessions, new_id
 
-Memory: TypeAlias = Literal["", "off", "required"]
-Tell: TypeAlias = Callable[[str], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    Memory: TypeAlias = Literal["", "off", "required"]
+Tell = Callable[[str], None]
 UNSUPPORTED = "unsupported_agent"
 IMAGINED = "s-000000000000"
 
@@ -51,7 +53,7 @@ class Asked(Value):
     cwd: str = "."
     isolation: str = "none"
     user: str = ""
-    memory: Memory = ""
+    memory: "Memory" = ""
     verbs: str = ""
     asks_writes: bool = False
     via: str = ""
@@ -219,7 +221,7 @@ def _version(programs: Programs, program: str, place: Place, state: StartState) 
     return programs.version(program, environment, state.cwd, place.user)
 
 
-def _require(memory: Memory, agent: Agent, outcome: Outcome) -> None:
+def _require(memory: "Memory", agent: Agent, outcome: Outcome) -> None:
     if memory != "required" or isinstance(outcome, IsBound):
         return
     if outcome.cause == UNSUPPORTED:
@@ -263,7 +265,7 @@ def _state(
         via=asked.via,
         native_args=asked.native,
         cwd=cwd,
-        created=datetime.fromtimestamp(ctx.wall(), UTC).isoformat(timespec="milliseconds"),
+        created=record.instant(ctx.wall()),
     )
 
 

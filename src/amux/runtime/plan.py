@@ -7,13 +7,18 @@ Rule 4: adapters are functions `plan -> plan`; they add, and refuse what they mu
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
 
 from amux.core.value import NOTHING, Value
 from amux.journal.call.tools import DEFAULT as JOURNAL_TOOLS
-from amux.runtime.user import User
 
-Form: TypeAlias = Literal["mcp", "cli"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from amux.runtime.user import User
+
+    Form: TypeAlias = Literal["mcp", "cli"]
+
 ARGUMENT_MAX_BYTES = 100 * 1024  # the kernel stops at 128 KiB an argument; over this, by file (R21)
 
 
@@ -29,7 +34,7 @@ class Bound(Value):
     credential_file: str
     text: str
     """The protocol, in the form of this launch."""
-    form: Form
+    form: "Form"
     asks_writes: bool
     command: tuple[str, ...]
     """How `amux` is started, absolutely."""
@@ -85,7 +90,7 @@ class LaunchPlan(Value):
     opening: Opening | None = None
     """What is said to it; None where it is not spoken with."""
     warnings: tuple[str, ...] = ()
-    runs_as: User | None = None
+    runs_as: "User | None" = None
     """Another user, whose process it is; None: the caller's own."""
 
     def with_argv(self, *words: str) -> "LaunchPlan":

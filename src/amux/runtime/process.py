@@ -27,9 +27,7 @@ from contextlib import suppress
 import amux
 from amux.client import Client
 from amux.errors import AmuxError, Busy, InvalidArgument, Unavailable, from_body
-from amux.runtime import user
 from amux.runtime.context import Settings
-from amux.runtime.user import User
 
 START_SECONDS = 5.0  # a start is waited for so long (M53)
 PAUSE_SECONDS = 0.02  # between looks at a start that is not ours
@@ -47,6 +45,8 @@ _HARMLESS = bytes(b if b in b"\t\n" or 31 < b != 127 else 63 for b in range(256)
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
+
+    from amux.runtime.user import User
 
 # Ended children are collected at the next start; dropping them would leave zombies unseen.
 _children: list[subprocess.Popen[bytes]] = []
@@ -154,10 +154,11 @@ def edit(command: str, path: str) -> int:
 class Child:
     """An agent's process; nothing of it is left when `end` returns."""
 
-    __slots__ = ("_process", "_told", "stderr", "stdin", "stdout")
+    __slots__ = ("_process", "_told", "_user", "stderr", "stdin", "stdout")
 
-    def __init__(self, process: subprocess.Popen[bytes], told: int = -1) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], user: "User | None", told: int) -> None:
         self._process = process
+        self._user = user
         self._told = told  # where a start as another user says why it failed
         self.stdin = process.stdin
         self.stdout = process.stdout
@@ -170,8 +171,8 @@ class Child:
 
     def require_started(self) -> None:
         """Refuse where it ended because it could not be started as another user; before `end`."""
-        if self._told >= 0:
-            user.require_started(self._told)
+        if self._user is not None:
+            self._user.require_started(self._told)
 
     def send(self, number: int) -> None:
         """Send a signal; one that has ended gets none."""
@@ -272,7 +273,7 @@ def spawn(
     has_pipes: bool,
     keeps_stderr: bool = False,
     own_group: bool = False,
-    runs_as: User | None = None,
+    runs_as: "User | None" = None,
     terminal: int | None = None,
 ) -> Child:
     """Start an agent on this terminal, or with pipes for what it reads and says.
@@ -282,11 +283,10 @@ def spawn(
     descriptor of ours: on `terminal`, or with three pipes. Raises `OSError` where it cannot begin.
     """
     pipe = subprocess.PIPE if has_pipes else terminal
-    told: tuple[int, ...] = ()
+    told = -1
     if runs_as is not None:
-        user.adopt_orphans()
-        argv, fd = runs_as.wrapped(argv, environment, cwd, on_terminal=terminal is not None)
-        environment, cwd, told = {}, "/", (fd,)
+        argv, told = runs_as.wrapped(argv, environment, cwd, on_terminal=terminal is not None)
+        environment, cwd = {}, "/"
         keeps_stderr = keeps_stderr or terminal is None
     try:
         child = subprocess.Popen(
@@ -299,13 +299,13 @@ def spawn(
             bufsize=0,
             process_group=0 if own_group and runs_as is None else None,
             start_new_session=runs_as is not None,
-            pass_fds=told,
+            pass_fds=(told,) if told >= 0 else (),
         )
     except OSError:
-        for fd in told:
-            os.close(fd)
+        if told >= 0:
+            os.close(told)
         raise
-    return Child(child, *told)
+    return Child(child, runs_as, told)
 
 
 def stop_self() -> None:

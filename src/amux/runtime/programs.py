@@ -16,7 +16,10 @@ from amux.disk import atomic, named
 from amux.disk.tree import Root
 from amux.errors import AmuxError
 from amux.runtime import asking
-from amux.runtime.user import User
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime.user import User
 
 KEPT = 256  # a person has a dozen agents; each of their releases is a file of its own
 FILE_MAX_BYTES = 256 * 1024
@@ -64,7 +67,7 @@ class Programs:
         program: str,
         environment: Mapping[str, str],
         cwd: str,
-        runs_as: User | None = None,
+        runs_as: "User | None" = None,
     ) -> str:
         """Ask a program for its version, once a file; empty where it does not tell."""
         found = self.known_version(program)

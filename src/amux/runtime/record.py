@@ -8,6 +8,7 @@ Rule 3: a record says all that a resume needs: what is then in force changes not
 
 import hashlib
 import re
+import time
 from collections.abc import Mapping
 from types import NoneType
 
@@ -207,6 +208,16 @@ def _are_texts(found: object) -> bool:
 
 def _digest(start: Mapping[str, object]) -> str:
     return hashlib.sha256(to_json(dict(sorted(start.items())))).hexdigest()
+
+
+def instant(seconds: float) -> str:
+    """Spell a moment, given in seconds since 1970, as ISO 8601 in UTC with milliseconds.
+
+    Without `datetime`, which takes a start two of them.
+    """
+    whole, milliseconds = divmod(int(seconds * 1000), 1000)
+    spelled = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))
+    return f"{spelled}.{milliseconds:03d}+00:00"
 
 
 def corrupt(reason: str) -> Corrupt:

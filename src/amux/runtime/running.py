@@ -8,30 +8,42 @@ Rule 3: whatever happens, the process is gone when this returns, what only it ne
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from datetime import UTC, datetime
-from typing import TypeAlias
 
 from amux import __version__
 from amux.core import timeline
+from amux.core.late import Late
 from amux.core.timeline import Event
 from amux.core.value import Value
-from amux.disk import handed, named
+from amux.disk import named
 from amux.errors import AmuxError, LaunchRefused, NotSaved
-from amux.runtime import adapters, binding, conversation, probe, process, proxy, rundir, terminal
-from amux.runtime import user as users
-from amux.runtime.appserver import AppServer
+from amux.runtime import adapters, binding, process, terminal
+from amux.runtime import record as records
 from amux.runtime.binding import IsBound, Outcome
 from amux.runtime.composing import Composed
 from amux.runtime.context import Context
 from amux.runtime.heard import Turn
 from amux.runtime.isolation import Place
-from amux.runtime.natives import Watch
 from amux.runtime.plan import LaunchPlan, Opening
 from amux.runtime.process import Child
 from amux.runtime.record import Record
 from amux.runtime.sessions import Sessions
 
-Says: TypeAlias = Callable[[Child, Turn], Iterator[Event]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.disk import handed
+    from amux.runtime import appserver, conversation, natives, probe, proxy, rundir
+    from amux.runtime import user as users
+else:
+    handed = Late("amux.disk.handed")
+    appserver = Late("amux.runtime.appserver")
+    conversation = Late("amux.runtime.conversation")
+    natives = Late("amux.runtime.natives")
+    probe = Late("amux.runtime.probe")
+    proxy = Late("amux.runtime.proxy")
+    rundir = Late("amux.runtime.rundir")
+    users = Late("amux.runtime.user")
+
+Says = Callable[[Child, Turn], Iterator[Event]]
 
 PLACEHOLDER = "none"  # stands for a credential that is still to come; no Hub knows it
 CA_MAX_BYTES = 1024 * 1024
@@ -90,8 +102,9 @@ class Run:
             self.record = changed
             with suppress(NotSaved):  # it costs a native id, never the run
                 self.sessions.write(changed)
-        at = datetime.fromtimestamp(self.ctx.wall(), UTC)
-        self.sessions.log(self.session, event, at=at, run=self.record.runs)
+        self.sessions.log(
+            self.session, event, at=records.instant(self.ctx.wall()), run=self.record.runs
+        )
 
     def warn(self, text: str) -> None:
         """Tell a person something now, and once more when a terminal is given back."""
@@ -149,7 +162,7 @@ class Run:
     def _in_terminal(self, made: Composed) -> Done:
         """Hand the terminal to the agent until it ends, and see which sessions it begins."""
         plan, began = made.plan, self.ctx.wall()
-        watch = Watch(made.state.agent, plan, lambda name: self.note(timeline.native(name)))
+        watch = natives.Watch(made.state.agent, plan, lambda name: self.note(timeline.native(name)))
         try:
             with watch.watching():
                 if plan.runs_as is not None:
@@ -306,7 +319,9 @@ def _conversed(opening: Opening) -> Says:
     """Hear an app-server, which goes on until it is ended."""
 
     def says(child: Child, turn: Turn) -> Iterator[Event]:
-        yield from conversation.converse(AppServer(child.read, child.write), opening, turn)
+        yield from conversation.converse(
+            appserver.AppServer(child.read, child.write), opening, turn
+        )
 
     return says
 

@@ -9,9 +9,9 @@ Rule 4: what only a live run needs, its credential above all, is removed when it
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import datetime
 
 from amux.core import home, timeline
+from amux.core.late import Late
 from amux.core.text import to_json
 from amux.core.timeline import Event, Logged
 from amux.core.value import Value
@@ -20,8 +20,13 @@ from amux.disk.lock import Holder
 from amux.disk.tree import Root
 from amux.errors import AmuxError, Busy, InvalidArgument, NotFound, NotSaved
 from amux.runtime import record as records
-from amux.runtime import rundir
 from amux.runtime.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime import rundir
+else:
+    rundir = Late("amux.runtime.rundir")
 
 RECORD_MAX_BYTES = 256 * 1024  # the protocol has 1,700, and a thousand native ids 40,000
 TIMELINE_MAX_BYTES = 64 * 1024 * 1024
@@ -232,7 +237,7 @@ class Sessions:
 
     # --- the timeline ---
 
-    def log(self, session: str, event: Event, *, at: datetime, run: int) -> None:
+    def log(self, session: str, event: Event, *, at: str, run: int) -> None:
         """Add an event to a session's timeline; a full disk costs the event, never the run."""
         path = f"{home.SESSIONS_DIR}/{session}/{home.TIMELINE_FILE}"
         try:

@@ -8,13 +8,20 @@ Rule 3: a value is read when a run begins, and is in no refusal, plan or record.
 import json
 import re
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
+from amux.core.late import Late
 from amux.core.value import Value
-from amux.disk import handed
 from amux.errors import InvalidArgument, LaunchRefused
 
-Kind: TypeAlias = Literal["own-login", "api-key", "copy"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from amux.disk import handed
+
+    Kind: TypeAlias = Literal["own-login", "api-key", "copy"]
+else:
+    handed = Late("amux.disk.handed")
 KINDS = ("own-login", "api-key", "copy")
 FILE_MAX_BYTES = 256 * 1024  # a login has 5,000
 FILES_MAX = 4
@@ -33,7 +40,7 @@ _NEVER = re.compile(r"AMUX_.*")
 class Source(Value):
     """The source of one agent's login in an isolated home."""
 
-    kind: Kind = "own-login"
+    kind: "Kind" = "own-login"
     variable: str = ""
     files: tuple[str, ...] = ()
 

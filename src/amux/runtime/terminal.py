@@ -15,7 +15,6 @@ import termios
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeAlias
 
 from amux.runtime import process
 from amux.runtime.process import Child
@@ -23,7 +22,7 @@ from amux.runtime.process import Child
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _SENT_BY_KEYS = (signal.SIGINT, signal.SIGQUIT)
 _ALL = (*_PASSED_ON, signal.SIGINT)
-Handler: TypeAlias = Callable[[int, FrameType | None], None]
+Handler = Callable[[int, FrameType | None], None]
 
 
 def run(

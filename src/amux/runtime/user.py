@@ -81,32 +81,32 @@ class User:
             "cwd": cwd,
             "terminal": on_terminal,
         }
+        adopt_orphans()
         fd = os.memfd_create("amux")
         os.pwrite(fd, json.dumps(asked).encode("ascii"), 0)
         # Isolated and without site-packages: nothing but the standard library is loaded as root.
         return [sys.executable, "-I", "-S", "-c", self.script, str(fd)], fd
 
+    def require_started(self, fd: int) -> None:
+        """Refuse where a program could not be started as him; names the step, `start` if it is his.
 
-def require_started(fd: int) -> None:
-    """Refuse where a program could not be started as a user; names the step, `start` if it is his.
-
-    `fd` is what `wrapped` gave, once the process has ended or is the program.
-    """
-    try:
-        found = json.loads(os.pread(fd, os.fstat(fd).st_size, 0))
-    except (OSError, ValueError):
-        return
-    if not isinstance(found, dict) or "step" not in found:
-        return
-    is_start = found["step"] == "start"
-    raise LaunchRefused(
-        "the agent could not be started as that user",
-        hint="see that the user can run its program, and enter the directory"
-        if is_start
-        else "see what this system lets root give up",
-        step=str(found["step"]),
-        cause=str(found.get("cause")),
-    )
+        `fd` is what `wrapped` gave, once the process has ended or is the program.
+        """
+        try:
+            found = json.loads(os.pread(fd, os.fstat(fd).st_size, 0))
+        except (OSError, ValueError):
+            return
+        if not isinstance(found, dict) or "step" not in found:
+            return
+        is_start = found["step"] == "start"
+        raise LaunchRefused(
+            "the agent could not be started as that user",
+            hint="see that the user can run its program, and enter the directory"
+            if is_start
+            else "see what this system lets root give up",
+            step=str(found["step"]),
+            cause=str(found.get("cause")),
+        )
 
 
 def own_uid() -> int:

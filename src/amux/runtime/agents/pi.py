@@ -19,7 +19,11 @@ from amux.errors import InvalidArgument
 from amux.runtime import heard, native
 from amux.runtime.heard import Turn
 from amux.runtime.native import Given, Takes
-from amux.runtime.plan import ARGUMENT_MAX_BYTES, Bound, Form, LaunchPlan, Start
+from amux.runtime.plan import ARGUMENT_MAX_BYTES, Bound, LaunchPlan, Start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.runtime.plan import Form
 
 SERVER = "amux"
 APPEND = "--append-system-prompt"
@@ -56,7 +60,7 @@ _NO_TOOLS = ("-nt", "--no-tools")
 _NO_MCP = ("--no-mcp", *_NO_TOOLS)
 
 
-def form(plan: LaunchPlan, start: Start) -> Form:
+def form(plan: LaunchPlan, start: Start) -> "Form":
     """Tell how this session reaches memory: by tools, or by the command line (R18).
 
     By the command line too where a person's own `mcp.json` has an `amux`, which would be taken
