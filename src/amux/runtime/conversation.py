@@ -30,7 +30,8 @@ def converse(server: AppServer, opening: Opening, turn: Turn) -> Iterator[Event]
     """
     try:
         server.introduce()
-        require_off(read(server, opening.cwd))
+        # What this program knows was asked before its plan was made; the thread asks it again.
+        require_off(read(server, opening.cwd, knows_memory_mode=True))
     except (Gone, Refused) as error:
         raise unreadable(error) from error
     thread = _thread(server, opening)

@@ -51,8 +51,13 @@ class Effective(Value):
     entries: tuple[Entry, ...] = ()
 
 
-def read(server: "AppServer", cwd: str, *, has_daemon: bool = False) -> Effective:
-    """Ask what is in force for a directory; raises `Gone` or `Refused`."""
+def read(
+    server: "AppServer", cwd: str, *, has_daemon: bool = False, knows_memory_mode: bool = False
+) -> Effective:
+    """Ask what is in force for a directory; raises `Gone` or `Refused`.
+
+    Whether it can keep a thread out of its own memory is asked unless that is known.
+    """
     answer = server.ask("config/read", {"includeLayers": True, "cwd": cwd})
     config = appserver.table(answer.get("config"))
     layers = [
@@ -62,7 +67,7 @@ def read(server: "AppServer", cwd: str, *, has_daemon: bool = False) -> Effectiv
     text = config.get("developer_instructions")
     return Effective(
         on=tuple(name for name in OFF if _at(config, name) is not False),
-        knows_memory_mode=_knows_memory_mode(server),
+        knows_memory_mode=knows_memory_mode or _knows_memory_mode(server),
         has_alias=_at(config, ALIAS) is not None,
         developer_instructions=text if isinstance(text, str) else "",
         has_approval_policy=config.get("approval_policy") is not None,

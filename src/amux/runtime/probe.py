@@ -6,11 +6,11 @@ Rule 2: what it told is kept by what it came from: the program, the command line
 Rule 3: only what lets a session start is kept: a refusal is asked for again.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from amux.core.sha import sha256
 from amux.disk import named
 from amux.runtime import asking, conversation, effective, process
 from amux.runtime.agents import codex
@@ -134,7 +134,7 @@ def _key(asked: LaunchPlan) -> str:
     files += [named.join(folder, ".codex", "config.toml") for folder in _upwards(asked.cwd)]
     seen = [[path, named.identity(path)] for path in (asked.argv[0], *files)]
     whole = json.dumps(["codex", asked.cwd, asked.argv, seen])
-    return "codex " + hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()
+    return "codex " + sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _upwards(path: str) -> Iterator[str]:

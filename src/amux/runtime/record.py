@@ -6,13 +6,13 @@ Rule 2: native ids, notes and the number of runs are added beside it; the first 
 Rule 3: a record says all that a resume needs: what is then in force changes nothing (R6).
 """
 
-import hashlib
 import re
 import time
 from collections.abc import Mapping
 from types import NoneType
 
 from amux.core import strict
+from amux.core.sha import sha256
 from amux.core.text import to_json
 from amux.core.value import Value
 from amux.errors import Corrupt, InvalidArgument, UpgradeRequired
@@ -207,7 +207,7 @@ def _are_texts(found: object) -> bool:
 
 
 def _digest(start: Mapping[str, object]) -> str:
-    return hashlib.sha256(to_json(dict(sorted(start.items())))).hexdigest()
+    return sha256(to_json(dict(sorted(start.items())))).hexdigest()
 
 
 def instant(seconds: float) -> str:
