@@ -45,12 +45,18 @@ def _json(figure: search.Figure) -> str:
 
 def _line(figure: search.Figure) -> str:
     verdict = "ok  " if figure.is_kept else "OVER"
+    if figure.bound is None:
+        verdict, bound = "    ", ""
+    elif figure.peer is None:
+        bound = f"<= {figure.bound:g} {figure.unit}"
+    else:
+        bound = f"<= {figure.bound:.3f}"
     if figure.peer is None:
-        shown = f"{figure.ours:8.2f} {figure.unit:<3}{'':26} <= {figure.bound:g} {figure.unit}"
+        shown = f"{figure.ours:8.2f} {figure.unit:<3}{'':26} {bound}"
     else:
         shown = (
             f"{figure.ours:8.2f} {figure.unit:<3} to {figure.peer:8.2f} {figure.unit:<3}"
-            f" = {figure.value:7.3f}  <= {figure.bound:.3f}"
+            f" = {figure.value:7.3f}  {bound}"
         )
     return f"{verdict} {figure.name:<40} {shown:<62} {figure.of}"
 

@@ -20,7 +20,8 @@ class Figure:
     peer: float | None
     """None where the budget is absolute."""
     unit: str
-    bound: float
+    bound: float | None
+    """None where a figure is told for comparison, and nothing was promised."""
     of: str
     """What the peer is, or what is bounded."""
 
@@ -32,7 +33,7 @@ class Figure:
     @property
     def is_kept(self) -> bool:
         """Tell whether the budget is kept."""
-        return self.value <= self.bound
+        return self.bound is None or self.value <= self.bound
 
 
 def seconds(call: Callable[[], object]) -> float:

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -10,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from amux.runtime.process import is_listening
+from bench import bare
 from bench.launch import SLOW_SECONDS
 from bench.measure import Figure, paired
 from bench.wire import Wire
@@ -25,39 +28,86 @@ TOGETHER_BOUND = 1 / 6
 
 def figures() -> Iterator[Figure]:
     """Measure one writer, and sixteen in one scope on a slower disk."""
-    with tempfile.TemporaryDirectory(prefix="amux-bench-", dir=Path.cwd()) as folder:
-        home = Path(folder) / "home"
-        with running_hub(home) as hub:
-            yield one_writer(hub, Path(folder))
-        hub = RunningHub(home)
+    with tempfile.TemporaryDirectory(prefix="amux-bench-", dir=Path.cwd()) as name:
+        folder = Path(name)
+        with running_hub(folder / "home") as hub:
+            yield one_writer(hub, folder / "bare", os.fsync, "")
+        yield no_hub(folder)
+        hub = RunningHub(folder / "home")
         launcher = [sys.executable, "-m", "bench.launch", "slow-fsync", "hub", "serve"]
         hub.start(launcher=launcher)
         try:
-            yield many_writers(hub, Path(folder))
+            yield one_writer(hub, folder / "slow", slow_fsync, ", fsync + 3 ms")
+            yield many_writers(hub, folder)
         finally:
             hub.kill()
 
 
-def one_writer(hub: RunningHub, folder: Path) -> Figure:
+def one_writer(hub: RunningHub, folder: Path, fsync: Callable[[int], None], disk: str) -> Figure:
     """Compare a durable 2 KiB upsert with the four system calls that it cannot do without."""
-    writer = Writer(hub.config.socket_path, "bench/one.md")
+    writer = Writer(hub.config.socket_path, f"bench/{folder.name}.md")
     contents = (content(number) for number in itertools.count())
-    bare_folder = folder / "bare"
-    bare_folder.mkdir()
-    ours, peer = paired(
+    return against_bare(
+        f"durable 2 KiB upsert{disk}",
         lambda: writer.write(next(contents)),
-        lambda: bare(bare_folder, "one.md", content(0).encode(), os.fsync),
+        folder,
+        fsync,
+        bound=UPSERT_BOUND,
+    )
+
+
+def no_hub(folder: Path) -> Figure:
+    """Compare the same calls with a server of the same libraries that makes them and no more."""
+    path, served = str(folder / "floor.sock"), folder / "served"
+    served.mkdir()
+    process = subprocess.Popen([sys.executable, "-m", "bench.floor", str(served), path])
+    try:
+        while not Path(path).exists() or not is_listening(path):
+            time.sleep(0.02)
+        wire = Wire(path)
+        numbers = itertools.count()
+        return against_bare(
+            "the same write by a server that checks nothing (told, no budget)",
+            lambda: wire.call("upsert", content=content(next(numbers)))(),
+            folder / "floor",
+            os.fsync,
+            bound=None,
+        )
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def against_bare(
+    name: str,
+    write: Callable[[], object],
+    folder: Path,
+    fsync: Callable[[int], None],
+    *,
+    bound: float | None,
+) -> Figure:
+    """Compare a durable write with bare system calls on the same disk."""
+    folder.mkdir()
+    ours, peer = paired(
+        write,
+        lambda: bare.write(folder, "one.md", content(0).encode(), fsync),
         rounds=ROUNDS,
         burst=20,
     )
     return Figure(
-        name="durable 2 KiB upsert",
+        name=name,
         ours=ours * 1000,
         peer=peer * 1000,
         unit="ms",
-        bound=UPSERT_BOUND,
+        bound=bound,
         of="bare write, fsync, rename, fsync of the directory",
     )
+
+
+def slow_fsync(fd: int) -> None:
+    """Sync as a disk does that takes 3 ms longer."""
+    time.sleep(SLOW_SECONDS)
+    os.fsync(fd)
 
 
 def many_writers(hub: RunningHub, folder: Path) -> Figure:
@@ -70,14 +120,10 @@ def many_writers(hub: RunningHub, folder: Path) -> Figure:
     locked = folder / "locked"
     locked.mkdir()
 
-    def slow_fsync(fd: int) -> None:
-        time.sleep(SLOW_SECONDS)
-        os.fsync(fd)
-
     def under_lock(name: str) -> Callable[[int], None]:
         def write(number: int) -> None:
             with lock:
-                bare(locked, name, content(number).encode(), slow_fsync)
+                bare.write(locked, name, content(number).encode(), slow_fsync)
 
         return write
 
@@ -109,19 +155,6 @@ class Writer:
 def content(number: int) -> str:
     """Make 2 KiB that no other number makes."""
     return f"{number}\n".ljust(SIZE, "x")
-
-
-def bare(folder: Path, name: str, data: bytes, fsync: Callable[[int], None]) -> None:
-    """Write durably with nothing but system calls."""
-    temporary = folder / f".tmp-{name}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.write(fd, data)
-    fsync(fd)
-    os.close(fd)
-    os.rename(temporary, folder / name)
-    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    fsync(directory)
-    os.close(directory)
 
 
 def per_write(writes: list[Callable[[int], None]]) -> float:
