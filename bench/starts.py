@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.measure import Figure, paired
-from bench.search import TERMS, write_scope
+from bench.search import LEARN_SECONDS, TERMS, write_scope
 from bench.wire import Wire
 from tests.support.hub import RunningHub, running_hub
 
@@ -149,6 +149,7 @@ def weight(home: Path) -> Iterator[Figure]:
         for terms in TERMS.values():
             for _ in range(3):
                 wire.call("search", query=" ".join(terms))()
+        time.sleep(LEARN_SECONDS)
         yield _resident(hub.process.pid, "a full scope searched", SEARCHED_MIB)
 
 
