@@ -54,8 +54,7 @@ def test_show_loads_only_what_it_needs(home: Path, hub: FakeHub) -> None:
     assert ours == {
         f"amux.surface.cli.{name}"
         for name in (
-            "calls", "identity_verbs", "journal_verbs", "launch_verbs", "main", "memory", "output",
-            "parse", "render", "verb", "verbs", "workspace_verbs",
+            "calls", "core_verbs", "main", "memory", "output", "parse", "render", "rows", "verb",
         )
     }  # fmt: skip
     assert not {name for name in found if name.startswith(("amux.hub", "amux.disk"))}

@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from amux.errors import TABLE
-from amux.surface.cli import completions, helptext, manpage
+from amux.surface.cli import completions, helptext, manpage, rows
 from amux.surface.cli.main import PACKAGE
 from amux.surface.cli.verbs import GLOBAL_OPTIONS, VERBS
 from tests.support.command import Command
@@ -180,3 +181,19 @@ def _require_program(name: str) -> None:
     if shutil.which(name) is None:
         assert "CI" not in os.environ, f".ci/run did not install {name}"
         pytest.skip(f"{name} is not installed")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_is_found_without_the_whole_table(name: str) -> None:
+    assert rows.find(name) is VERBS[name]
+    assert rows.find(f"{name} more") is None
+
+
+def test_a_command_line_that_is_right_loads_the_rows_of_its_verb_alone() -> None:
+    code = (
+        "import sys; from amux.surface.cli import parse\n"
+        "parse.parse(['run', 'claude', '--prompt', 'hi'])\n"
+        "parse.parse(['memory', 'show', '--json', 'a.md'])\n"
+        "assert not [one for one in sys.modules if one.endswith(('journal_verbs', 'cli.verbs'))]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -9,7 +9,7 @@ from amux.surface.cli.verb import HUB, JSON, Option, Positional, Verb
 _ADMINISTERS = (Code.NOT_SAVED, Code.CORRUPT, Code.OUTCOME_UNKNOWN, *HUB)
 _PRINCIPAL = Positional("principal", "PRINCIPAL", "its name: lower-case letters, digits and . - _")
 
-IDENTITY_ROWS = (
+ROWS = (
     Verb(
         "principal add",
         "people:add",

@@ -220,4 +220,4 @@ def _option(field: Field) -> Option:
 
 
 _BY_VERB = {tool.verb: tool for tool in TOOLS.values()}
-JOURNAL_ROWS = tuple(map(_row, _ORDER))
+ROWS = tuple(map(_row, _ORDER))

@@ -16,7 +16,7 @@ _PROMPT = Option(
     "prompt", "TEXT", "take one turn without a terminal, and print the answer of the agent"
 )
 
-LAUNCH_ROWS = (
+ROWS = (
     Verb(
         "run",
         "run:run",

@@ -12,9 +12,16 @@ import sys
 from collections.abc import Iterable
 from itertools import takewhile
 
+from amux.core.late import Late
 from amux.errors import InvalidArgument
+from amux.surface.cli import rows
 from amux.surface.cli.verb import Option, Verb
-from amux.surface.cli.verbs import OPTIONS, VERBS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amux.surface.cli import verbs
+else:
+    verbs = Late("amux.surface.cli.verbs")
 
 _DIGITS = 18  # a larger number fits no file; the Hub knows the true limits
 _FAR = 3  # more edits than this and a suggestion is a guess
@@ -79,14 +86,15 @@ def parse(argv: list[str]) -> Given:
     verb = find(words)
     own, passed_on = (rest, []) if verb.rest is None else ([], rest)
     values = _positionals(verb, words[len(verb.words) :] + own)
+    known = {option.name: option for option in verb.options}
     for name, value in options.items():
-        if name not in verb.option_names:
+        if name not in known:
             raise InvalidArgument(
                 f"`amux {verb.name}` has no option --{name}",
                 hint=_options_hint(verb),
                 argument=f"--{name}",
             )
-        values[OPTIONS[name].key] = value
+        values[known[name].key] = value
     for option in verb.options:
         if option.key in values:
             _require_choice(option, values[option.key])
@@ -102,7 +110,7 @@ def parse(argv: list[str]) -> Given:
 def find(words: list[str]) -> Verb:
     """Find the verb that a command line begins with: the longest one that fits."""
     for length in (3, 2, 1):
-        verb = VERBS.get(" ".join(words[:length])) if length <= len(words) else None
+        verb = rows.find(" ".join(words[:length])) if length <= len(words) else None
         if verb is not None:
             return verb
     raise _unknown_verb(words)
@@ -112,7 +120,7 @@ def lead_of(words: list[str]) -> tuple[str, ...]:
     """Keep the words that lead to verbs; refuses words that lead nowhere."""
     for length in range(min(len(words), 3), 0, -1):
         lead = " ".join(words[:length])
-        if lead in VERBS or any(name.startswith(lead + " ") for name in VERBS):
+        if lead in verbs.VERBS or any(name.startswith(lead + " ") for name in verbs.VERBS):
             return tuple(words[:length])
     if words:
         raise _unknown_verb(words)
@@ -158,7 +166,7 @@ def _own_options(argv: list[str]) -> dict[str, Option]:
     """Give the options of the verb that a line begins with, if it begins with one."""
     words = list(takewhile(lambda word: not word.startswith("-"), argv[:3]))
     for length in range(len(words), 0, -1):
-        verb = VERBS.get(" ".join(words[:length]))
+        verb = rows.find(" ".join(words[:length]))
         if verb is not None:
             return {option.name: option for option in verb.options}
     return {}
@@ -168,7 +176,7 @@ def _option(word: str, own: dict[str, Option]) -> tuple[Option, str | None]:
     """Read `--name` or `--name=value`."""
     name, equals, value = ("help" if word == "-h" else word[2:]).partition("=")
     is_long = word == "-h" or word.startswith("--")
-    option = own.get(name, OPTIONS.get(name)) if is_long else None
+    option = (own.get(name) or verbs.OPTIONS.get(name)) if is_long else None
     if option is None:
         raise _unknown_option(word, name)
     if equals and option.kind == "flag":
@@ -238,22 +246,22 @@ def _positionals(verb: Verb, words: list[str]) -> dict[str, str | int | bool]:
 
 
 def _unknown_verb(words: list[str]) -> InvalidArgument:
-    family = [name for name in VERBS if name.startswith(words[0] + " ")]
+    family = [name for name in verbs.VERBS if name.startswith(words[0] + " ")]
     if len(words) == 1 and family:
         return InvalidArgument(
             f"`amux {words[0]}` needs a verb",
             hint="use one of " + ", ".join(family),
             argument="verb",
         )
-    close = nearest(" ".join(words[:2]), family or VERBS) or nearest(words[0], VERBS)
-    heads = sorted({name.partition(" ")[0] for name in VERBS})
+    close = nearest(" ".join(words[:2]), family or verbs.VERBS) or nearest(words[0], verbs.VERBS)
+    heads = sorted({name.partition(" ")[0] for name in verbs.VERBS})
     hint = f"did you mean `amux {close}`?" if close else "amux knows " + ", ".join(family or heads)
     return InvalidArgument("there is no such verb", hint=hint, argument=" ".join(words[:2])[:64])
 
 
 def _unknown_option(word: str, name: str) -> InvalidArgument:
     shown = word.partition("=")[0][:64]
-    close = nearest(name, OPTIONS) if word.startswith("--") else ""
+    close = nearest(name, verbs.OPTIONS) if word.startswith("--") else ""
     hint = f"did you mean --{close}? else" if close else "see --help, or"
     return InvalidArgument(
         "there is no such option",

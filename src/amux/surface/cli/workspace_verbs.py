@@ -21,7 +21,7 @@ _WORKSPACE = Option(
     "workspace", "DIR", "where to start looking; else AMUX_WORKSPACE, or here if not given"
 )
 
-WORKSPACE_ROWS = (
+ROWS = (
     Verb(
         "workspace init",
         "workspace:init",
