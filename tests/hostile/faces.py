@@ -213,9 +213,10 @@ NOT_OF_A_HUB = {
     "hub start", "hub stop", "hub restart", "hub serve", "uninstall", "mcp", "mcp entry",
     "completion", "man", "help", "protocol",
 }  # fmt: skip
-# These ask no Hub; what they make by chance in his own home, and digests over it, say nothing.
+# These ask no Hub; what they make by chance in his own home, and digests and sizes of it, say
+# nothing: a number of a process may have more digits in one world than in the other.
 JOURNAL = {"journal", "task", "workspace"}
-CHANCE = re.compile(rb"\b(?:plan-)?[0-9a-f]{12,64}\b")
+CHANCE = re.compile(rb"\b(?:plan-)?[0-9a-f]{12,64}\b|(?<=\"bytes\":)[0-9]+")
 
 
 def cli(world: World, loot: Loot) -> Seen:
